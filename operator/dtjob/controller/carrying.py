@@ -20,10 +20,14 @@ Call = Delete | StopServing | PatchWorkload
 
 
 class Carrying:
-    """Carries one plan for `job` out."""
+    """Carries one plan for `job` out. `beside`: actions of it that were carried out before: what is known of them
+    stays."""
 
-    def __init__(self, means: Means, key: JobKey, job: Job, actions: Iterable[Action]) -> None:
+    def __init__(
+        self, means: Means, key: JobKey, job: Job, actions: Iterable[Action], beside: Iterable[Action] = ()
+    ) -> None:
         self._means, self._key, self._job, self._actions = means, key, job, list(actions)
+        self._wanted = [*self._actions, *beside]
         self._cluster, self._store, self._queue = means.cluster, means.store, means.queue
         self.summary = CallSummary()
         """What was done, however far it came."""
@@ -42,7 +46,7 @@ class Carrying:
         when all have ended.
         """
         actions = self._actions
-        if self._store.keep_problems(self._key, {_what(action) for action in actions}):
+        if self._store.keep_problems(self._key, {_what(action) for action in self._wanted}):
             self._queue.add(self._key)
         failed = await self._all([action for action in actions if isinstance(action, StopServing)])
         serving = {self._task_of(action.name) for action, _ in failed}
@@ -50,7 +54,7 @@ class Carrying:
         errors = [error for _, error in failed]
         try:
             makes = (one for one in _makes(actions) if one.kind != "Pod" or self._task_of(one.name) not in serving)
-            await self._creation.make(list(makes))
+            await self._creation.make(list(makes), _makes(self._wanted))
         except ClusterError as error:
             errors.append(error)
         failed = await self._all([action for action in actions if isinstance(action, PatchWorkload)])

@@ -91,8 +91,9 @@ class Creation:
             return bool(creates)
         return any(memory.holds.of(one.role).until <= _now() for one in self._due(creates))
 
-    async def make(self, makes: Sequence[Make]) -> None:
-        """Make what may be tried now. Raises the first error that may pass, when all calls have ended.
+    async def make(self, makes: Sequence[Make], wanted: Sequence[Make]) -> None:
+        """Make what may be tried now of what is `wanted`. Raises the first error that may pass, when all calls have
+        ended.
 
         What was refused is said in the store's problems, and makes the job due when it may be tried again.
         """
@@ -100,7 +101,7 @@ class Creation:
         if memory.made_for != self._uid:  # calls that were under way for another job of this name may have told of it
             memory.made_for, memory.holds = self._uid, Holds()
         needed, roles, alone = in_groups(makes)
-        self._holds.keep({what_of(one) for one in makes} | roles.keys())
+        self._holds.keep({what_of(one) for one in wanted} | in_groups(wanted)[1].keys())
         try:
             with self._means.slots.calls(self._key, len(makes)):
                 outcomes = [await self._each(self._due(needed))]

@@ -27,7 +27,7 @@ from dtjob.controller.stored_fields import TOO_DEEP, TOO_DEEP_MESSAGE
 from dtjob.objects import kueue, shared
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.actions import Create, Event, Plan
+from dtjob.plan.actions import Action, Create, Event, Plan
 from dtjob.plan.order import Order, order_of
 from dtjob.plan.plan import plan
 from dtjob.plan.queueing.queueing import runs_elsewhere
@@ -166,7 +166,7 @@ class Reconciler:
         if decided.events_of and order is not Order.LATER:
             await self._read_events(key, decided.events_of)
             if decided.unless_there is not None:
-                await self._make_again(job, manifest, decided.unless_there)
+                await self._make_again(job, manifest, decided.unless_there, decided.actions)
         return decided
 
     async def _write(self, key: JobKey, manifest: Manifest, decided: Plan) -> Manifest:
@@ -201,13 +201,13 @@ class Reconciler:
         self._store.set_pod_event(key, PodEvent(pod_uid, self._means.clock(), text))
         self._queue.add(key)
 
-    async def _make_again(self, job: Job, manifest: Manifest, wanted: Create) -> None:
+    async def _make_again(self, job: Job, manifest: Manifest, wanted: Create, beside: Sequence[Action]) -> None:
         """Make an object that a pod may wait for, if the cluster does not have it."""
         key = job.metadata.namespace, job.metadata.name
         async with self._means.slots.of(key, f"Get {wanted.kind}"):
             found = await self._cluster.get(wanted.kind, key[0], wanted.name)
         if found is None or not shared.is_of(found, job.metadata.name, job.metadata.uid):
-            await self._act(Carrying(self._means, key, job, [wanted]), manifest)
+            await self._act(Carrying(self._means, key, job, [wanted], beside), manifest)
 
     async def _decide(self, key: JobKey, job: Job, now: datetime) -> tuple[Plan, Children]:
         """The plan, and what it was made from: what it has to know besides is read first, each object once."""

@@ -62,6 +62,20 @@ def test_a_lost_label_that_the_watch_does_not_select_changes_nothing(label: str)
         assert phase(made) == "Succeeded"
 
 
+def test_a_pod_that_lost_its_label_before_all_were_there_is_replaced():
+    """Its own create says that it exists already."""
+    with world(builders.job()) as made:
+        made.cluster.failing["create Pod digits-worker-1-0"] = ClusterError("timeout")
+        made.run(1)
+        take_label(made, CHIEF, labels.JOB_NAME)
+        before = made.pods[CHIEF]["metadata"]["uid"]
+        made.run(5)
+        made.cluster.failing.clear()
+        made.run(60)
+        assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
+        assert made.pods[CHIEF]["metadata"]["uid"] != before
+
+
 def test_a_pod_that_is_really_gone_is_replaced_after_one_call():
     with world(builders.job()) as made:
         running(made)

@@ -185,6 +185,25 @@ def test_a_pod_that_is_slow_is_asked_about_when_a_status_is_due_that_says_so(mon
         assert "FailedMount: no such volume" in made.job.status["message"]
 
 
+def test_a_config_map_is_made_again_and_a_refused_pod_beside_it_is_told_of_once() -> None:
+    with world(workers=2) as made:
+        made.cluster.failing["create Pod digits-worker-1-0"] = Refused("exceeded quota: compute")
+        made.run(1)
+        (first,) = made.cluster.of_kind("ConfigMap")
+        made.cluster.remove("ConfigMap", first["metadata"]["name"])
+
+        def creating(pod: Manifest) -> None:
+            pod["spec"]["nodeName"] = "node-1"
+            pod["status"] = builders.waiting("ContainerCreating")
+
+        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.running()))
+        made.cluster.change("Pod", "digits-worker-0-0", creating)
+        made.run(120)
+        assert len(config_maps(made)) == 1
+        told = [one.reason for one in made.cluster.events]
+        assert (told.count("FailedCreate"), told.count("Blocked")) == (1, 1)
+
+
 def config_maps(made: World) -> list[str]:
     return [one["metadata"]["uid"] for one in made.cluster.of_kind("ConfigMap")]
 
