@@ -31,6 +31,8 @@ def _mismatch(schema: dict[str, Any], value: Any, where: str) -> str | None:
         return None
     if "type" in schema and not _is_of(schema["type"], value):
         return f"{where}: must be of type {schema['type']}: {str(value)[:80]}"
+    if not _is_within(schema, value):
+        return f"{where}: is out of bounds: {str(value)[:80]}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{where}: unsupported value {value!r}"
     if schema.get("format") == "date-time" and not _RFC3339.fullmatch(value):
@@ -42,6 +44,15 @@ def _mismatch(schema: dict[str, Any], value: Any, where: str) -> str | None:
     elif isinstance(value, list):
         inside = [(schema.get("items", {}), one, f"{where}[{index}]") for index, one in enumerate(value)]
     return next((why for one in inside if (why := _mismatch(*one))), None)
+
+
+def _is_within(schema: dict[str, Any], value: Any) -> bool:
+    if isinstance(value, (str, list)):
+        return len(value) <= schema.get("maxItems" if isinstance(value, list) else "maxLength", len(value))
+    if schema.get("type") != "integer":
+        return True
+    bound = 2**31 if schema.get("format") == "int32" else 2**63
+    return max(-bound, schema.get("minimum", -bound)) <= value <= min(bound - 1, schema.get("maximum", bound))
 
 
 def _is_of(type_: str, value: Any) -> bool:

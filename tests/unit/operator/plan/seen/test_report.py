@@ -103,6 +103,13 @@ _NAMES = (
 _REPORTS = st.dictionaries(st.sampled_from((*_NAMES, "resume", "model")), _VALUES)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("step", 2**63), ("stage", 2**31), ("percentage", 101), ("stepsPerSecond", "1" * 65)]
+)
+def test_the_simulated_api_server_refuses_what_is_out_of_bounds(name: str, value: int | str) -> None:
+    assert refusal({"progress": {"step": 1, name: value}}) is not None
+
+
 @given(_REPORTS, _REPORTS)
 def test_no_report_makes_a_status_that_is_refused(chief: dict[str, Any], evaluator: dict[str, Any]) -> None:
     status = plan(builders.job(evaluator=True), Children((), {"chief-0": chief, "evaluator-0": evaluator}), NOW).status
