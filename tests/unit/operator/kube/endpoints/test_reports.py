@@ -193,6 +193,32 @@ async def test_a_report_that_is_not_of_this_job_counts_as_silence(answer: Any) -
     assert due == [KEY], "looked at once, to be told when the silence is to be said"
 
 
+async def test_a_report_is_kept_within_bounds() -> None:
+    report = {"jobUid": builders.JOB_UID, "step": 120, "metrics": {"matrix": [[0.5] * 30] * 30, "accuracy": 0.5}}
+    store, _ = await polled(report)
+    assert store.children(KEY).reports["chief-0"]["metrics"] == {"accuracy": 0.5}
+
+
+async def test_supervisors_are_asked_again_when_polling_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process starts a loop again that has ended, whatever ended it."""
+    asked = asyncio.Event()
+
+    async def read_status(host: str, port: int) -> Any:
+        asked.set()
+        raise NoStatus("ConnectTimeout", "no answer")
+
+    monkeypatch.setattr(reports, "read_status", read_status)
+    made = reports.Reports(stored(builders.job()), WorkQueue(), 0.001)
+    for _ in range(2):
+        asked.clear()
+        polling = asyncio.create_task(made.poll_forever())
+        async with asyncio.timeout(5):
+            await asked.wait()
+        polling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await polling
+
+
 async def test_an_object_of_one_job_that_raises_does_not_stop_the_requests_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

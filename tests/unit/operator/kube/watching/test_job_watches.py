@@ -126,6 +126,24 @@ def test_a_bug_in_a_resync_is_logged_with_its_trace(loop: SimulatedLoop, caplog:
     assert [(one.getMessage()[:24], bool(one.exc_info)) for one in cannot[:1]] == [("the watches cannot begin", True)]
 
 
+def test_a_watch_that_just_ends_is_a_failure_too(loop: SimulatedLoop) -> None:
+    async def story() -> int:
+        begun = 0
+
+        async def spawn(_: list[str]) -> list[asyncio.Task[None]]:
+            nonlocal begun
+            begun += 1
+            return [asyncio.create_task(nothing() if begun == 1 else asyncio.sleep(1000))]
+
+        watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
+        await asyncio.sleep(5)
+        watching.cancel()
+        await asyncio.wait([watching])
+        return begun
+
+    assert loop.run_until_complete(story()) == 2
+
+
 def test_watches_that_keep_failing_begin_soon_and_not_at_once(loop: SimulatedLoop) -> None:
     async def story() -> Watches:
         watches = Watches(fails_after=0)

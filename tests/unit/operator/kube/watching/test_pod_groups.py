@@ -150,3 +150,17 @@ async def test_a_list_that_is_older_than_an_earlier_one_ends_the_watches():
     await server.events.put(VersionsWentBack("the list of PodGroups is of version 59"))
     with pytest.raises(VersionsWentBack):
         await asyncio.wait_for(watching, 10)
+
+
+def test_a_deleted_pod_group_is_removed_from_the_store():
+    store = Store()
+    store.apply(stored())
+    store.apply(group())
+    kind, name = KUBERNETES, group()["metadata"]["name"]
+    store.forget_deleted(("default", "digits"), kind, name, "an earlier one", gone=False)
+    assert len(store.children(("default", "digits")).objects) == 1
+    store.forget_deleted(("default", "digits"), kind, name, "group-digits", gone=False)
+    assert store.children(("default", "digits")).objects == ()
+    # It may stay until its pods are gone: what is made under its name waits for that.
+    assert not store.is_gone("group-digits")
+    assert store.apply(group(version=51)) == ("default", "digits")
