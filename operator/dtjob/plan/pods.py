@@ -22,7 +22,6 @@ from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, Repair, StopServing
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue import placed, pod_set_of
-from dtjob.plan.record.status import SUSPENDED, condition
 from dtjob.plan.seen.children import PodState, TaskView, created_at, deleting, ended, facts_of, node_of
 from dtjob.plan.seen.situation import Draft, Situation
 
@@ -127,9 +126,8 @@ def make_config_map(situation: Situation) -> list[Create]:
 
 
 def _is_new(situation: Situation, known: Manifest) -> bool:
-    """Whether a job that begins has just made the ConfigMap. A suspended job may have lost it while it had no pods."""
-    ever_suspended = condition(situation.status.conditions, SUSPENDED) is not None
-    return not ever_suspended and situation.now < created_at(known) + TRUSTED_FOR
+    """Whether a job without a status has just made the ConfigMap. Any other may have lost it while it had no pods."""
+    return not situation.status.conditions and situation.now < created_at(known) + TRUSTED_FOR
 
 
 def look_for_config_map(draft: Draft) -> None:
