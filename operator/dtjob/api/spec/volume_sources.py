@@ -6,15 +6,6 @@ from typing import Annotated, Any
 from pydantic import Field, WithJsonSchema
 
 VOLUME_SOURCES = (
-    *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi", "downwardAPI"),
-    *("emptyDir", "ephemeral", "fc", "flexVolume", "flocker", "gcePersistentDisk", "glusterfs", "hostPath", "image"),
-    *("iscsi", "nfs", "persistentVolumeClaim", "photonPersistentDisk", "portworxVolume", "projected", "quobyte"),
-    *("rbd", "scaleIO", "secret", "storageos", "vsphereVolume"),
-)
-"""The volume sources of Kubernetes, and which of them can be written to."""
-
-
-VOLUME_SOURCES = (
     "awsElasticBlockStore",
     "azureDisk",
     "azureFile",
