@@ -4,6 +4,7 @@
 import base64
 import gzip
 import io
+import re
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -100,17 +101,24 @@ def _of_folder(script: Path, source: Path, requirements: Path | None) -> Package
 def files_of(directory: Path) -> Iterator[Path]:
     """The files of a folder that travel, relative to it, in the order of their names."""
     file = directory / FILE
-    lines = file.read_text("utf-8").splitlines() if file.is_file() else []
-    return _below(directory, directory, GitIgnoreSpec.from_lines([*ALWAYS, *lines]))
+    lines = [*ALWAYS, *(file.read_text("utf-8").splitlines() if file.is_file() else ())]
+    # To pathspec, `!a/` is weaker than `*` before it, and `a/**` matches the folder itself: it is asked as a file.
+    of_folders = [line.rstrip(" /") if line.rstrip().endswith("/") else line for line in lines]
+    of_files = [line for line in lines if line.startswith("!") or not line.rstrip().endswith("/")]
+    try:
+        files, folders = GitIgnoreSpec.from_lines(of_files), GitIgnoreSpec.from_lines(of_folders)
+    except (ValueError, re.error) as error:
+        raise BadInput(f"{file}: {error}") from None
+    return _below(directory, directory, files, folders)
 
 
-def _below(root: Path, folder: Path, ignored: GitIgnoreSpec) -> Iterator[Path]:
+def _below(root: Path, folder: Path, files: GitIgnoreSpec, folders: GitIgnoreSpec) -> Iterator[Path]:
     for entry in sorted(folder.iterdir()):
         path, is_folder = entry.relative_to(root), entry.is_dir()
-        if ignored.match_file(f"{path.as_posix()}/" if is_folder else path.as_posix()):
+        if (folders if is_folder else files).match_file(path.as_posix()):
             continue
         if is_folder:
-            yield from _below(root, entry, ignored)
+            yield from _below(root, entry, files, folders)
         elif entry.is_file():
             yield path
 

@@ -70,6 +70,13 @@ def test_a_script_that_is_ignored_is_named(folder: Path) -> None:
         package(folder / "train.py", folder, None)
 
 
+@pytest.mark.parametrize("line", ["!", "a\\", "[z-a]"])
+def test_a_line_that_is_no_pattern_is_refused(folder: Path, line: str) -> None:
+    (folder / ".dtjobignore").write_text(line)
+    with pytest.raises(BadInput, match=r"\.dtjobignore: "):
+        package(folder / "train.py", folder, None)
+
+
 _FILES = ("a.py", "b/a.py", "b/c/d.txt", "build/x", "b/build/y", "w.log", "b/w.log")
 
 
@@ -86,6 +93,10 @@ _FILES = ("a.py", "b/a.py", "b/c/d.txt", "build/x", "b/build/y", "w.log", "b/w.l
         ("**/d.txt", {"b/c/d.txt"}),
         ("b/**", {"b/a.py", "b/c/d.txt", "b/build/y", "b/w.log"}),
         ("[ab].py\n# w.log\n?.log", {"a.py", "b/a.py", "w.log", "b/w.log"}),
+        ("*\n!*/\n!*.py", set(_FILES) - {"a.py", "b/a.py"}),
+        ("b/**\n!b/w.log", {"b/a.py", "b/c/d.txt", "b/build/y"}),
+        ("build\n!b/", {"build/x", "b/build/y"}),
+        ("b/**/", {"b/c/d.txt", "b/build/y"}),
     ],
 )
 def test_lines_ignore_what_git_ignores(tmp_path: Path, lines: str, ignored: set[str]) -> None:
