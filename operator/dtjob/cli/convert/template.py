@@ -84,8 +84,8 @@ def read_template(template: Fields, path: str, said: Findings) -> Template:
 
 def port_of(container: Fields) -> int:
     """The port of TensorFlow in this container, the default if it names none."""
-    ports = (one["containerPort"] for one in container.get("ports", ()) if one.get("name") == _PORT_NAME)
-    return next(ports, Network().port)
+    ports = (one.get("containerPort") for one in container.get("ports", ()) if one.get("name") == _PORT_NAME)
+    return next(filter(None, ports), Network().port)
 
 
 def drop_our_ports(container: Fields, port: int, path: str, said: Findings) -> None:

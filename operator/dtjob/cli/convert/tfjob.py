@@ -104,10 +104,12 @@ def _spec(spec: Fields, name: str, wants_program: bool, said: Findings) -> Field
     if program is None and not is_distributed(replicas) and not any(map(sets_tf_config, containers)):
         said.note("spec", "TF_CONFIG is set in dtjob, also for a job of one task")
     for replica in replicas.values():
+        pod = {**replica.template.pod, "containers[name=tensorflow]": replica.template.training}
+        warn_of_hosts(pod, f"{replica.path}.template.spec", name, said)  # also in what becomes the program
         _clean_training(replica, port, is_distributed(replicas), program is not None, said)
         if image is not None:
             del replica.template.training["image"]
-    blocks = {role.value: _role(role, replica, name, said) for role, replica in replicas.items()}
+    blocks = {role.value: _role(role, replica) for role, replica in replicas.items()}
     if stands_alone(replicas) and Role.WORKER in replicas:
         blocks = {"chief": {key: one for key, one in blocks.pop("worker").items() if key != "replicas"}, **blocks}
         said.note(replicas[Role.WORKER].path, "the only task that trains is the chief in dtjob")
@@ -149,11 +151,9 @@ def _clean_training(replica: Replica, port: int, is_one_of_many: bool, has_progr
         del training["env"]
 
 
-def _role(role: Role, replica: Replica, job: str, said: Findings) -> Fields:
+def _role(role: Role, replica: Replica) -> Fields:
     """The block of one role in replicaSpecs."""
     template, training = replica.template, replica.template.training
-    pod = {**template.pod, "containers[name=tensorflow]": training}
-    warn_of_hosts(pod, f"{replica.path}.template.spec", job, said)
     block: Fields = {"replicas": replica.count} if role in (Role.WORKER, Role.PS) else {}
     if training.get("resources") and not training["resources"].keys() - {"limits", "requests"}:
         block["resources"] = training.pop("resources")

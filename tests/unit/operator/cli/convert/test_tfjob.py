@@ -207,3 +207,14 @@ def test_a_policy_that_tfjob_does_not_know_is_what_its_operator_makes_of_it() ->
     assert "successPolicy" not in result.manifest["spec"]
     with pytest.raises(CannotConvert, match=r"spec.successPolicy: must be text, not 3"):
         converted({"Chief": replica()}, successPolicy=3)
+
+
+def test_hosts_in_the_arguments_of_a_program_are_said() -> None:
+    trained = replica(replicas=2, command=["python", "train.py"], args=["--chief=mnist-worker-0:2222"])
+    result = convert(tfjob({"Worker": trained}), program=True)
+    assert result.manifest["spec"]["program"]["args"] == ["--chief=mnist-worker-0:2222"]
+    assert any("names the host mnist-worker-0" in message for message in lines(result).values())
+
+
+def test_a_port_without_a_number_is_that_of_tensorflow() -> None:
+    assert "network" not in converted({"Worker": replica(ports=[{"name": "tfjob-port"}])}).manifest["spec"]
