@@ -35,9 +35,9 @@ def seen(line: str) -> str:
     Sequences that move elsewhere have no effect.
     """
     text = _SEQUENCE.sub(lambda found: found["style"] or "", _newest(line))
-    if "\b" in (text := text.rstrip("\b")):
+    if "\b" in (text := text.rstrip("\r\b")):
         kept: list[str] = []
-        for character in plain(text):
+        for character in _SEQUENCE.sub("", text).rstrip("\r\b"):
             if character != "\b":
                 kept.append(character)
             elif kept:
@@ -78,6 +78,10 @@ class TerminalLine:
 
 
 def _newest(line: str) -> str:
-    """The line from the last return to its begin on after which something was written."""
-    at = line.rfind("\r", 0, len(line.rstrip("\r\b")))
+    """The line from the last return to its begin on after which something was written or erased."""
+    end = len(line)
+    while (at := line.rfind("\r", 0, end)) >= 0:
+        if _SEQUENCE.sub(lambda found: "K" if found[0].endswith("K") else "", line[at + 1 : end]).strip("\b"):
+            break
+        end = at
     return line[at + 1 :]

@@ -20,6 +20,10 @@ def shown(*pieces: str) -> list[str]:
         ("a longer line\r\x1b[Kshort", ["short"]),
         ("gone\x1b[2K\rhere", ["here"]),
         ("\b\b\b\r 1/52 ━━" + "\b" * 8 + "\r52/52 ━━\n", ["52/52 ━━", ""]),  # Keras
+        ("1/2 ━━" + "\b" * 6 + "\r\n", ["1/2 ━━", ""]),  # Keras, that ends in the middle of a pass
+        ("\x1b[32m100%\r\x1b[0m\n", ["100%", ""]),  # colorama
+        ("100%\r\x1b[?25h\n", ["100%", ""]),
+        ("gone\r\x1b[K\n", ["", ""]),
         ("work |\b/\b-", ["work -"]),
         ("windows\r\n", ["windows", ""]),
         ("\x1b]0;title\x07text\x1b[2A\x1b7", ["text"]),
