@@ -189,7 +189,12 @@ class _Credentials:
         """Present the certificate of the user, if there is one. New connections have it."""
         if self._trusted is None:
             return
-        certificate, key = self._pem("client-certificate"), self._pem("client-key")
+        names = ("client-certificate", "client-key")
+        files = [str(self._user.get(name) or "") for name in names if not self._user.get(f"{name}-data")]
+        if len(files) == len(names) and all(files):
+            self._trusted.load_cert_chain(*files)  # no copy of a key that is a file
+            return
+        certificate, key = map(self._pem, names)
         if certificate and key:
             _present(self._trusted, certificate, key)
         elif self._user.get("exec"):

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import select
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -252,6 +253,19 @@ def test_no_key_stays_on_disk_when_it_cannot_be_used(tmp_path: Path, monkeypatch
     with pytest.raises(NoCluster, match="cannot be read"):
         access(str(file))
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_key_that_is_a_file_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may have no folder that can be written to."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    loaded = []
+    monkeypatch.setattr(ssl.SSLContext, "load_cert_chain", lambda _, *files: loaded.append(files))
+    for name in ("a.crt", "a.key"):
+        (tmp_path / name).touch()
+    file = config(tmp_path, "a", {"client-certificate": "a.crt", "client-key": "a.key"})
+    file.write_text(file.read_text().replace("http://", "https://"))
+    access(str(file))
+    assert loaded == [(str(tmp_path / "a.crt"), str(tmp_path / "a.key"))]
 
 
 def test_a_kubeconfig_may_be_a_pipe(tmp_path: Path) -> None:
