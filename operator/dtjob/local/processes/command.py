@@ -54,7 +54,7 @@ def training_container(pod: Manifest) -> dict[str, Any]:
 def expand(text: str, variables: Mapping[str, str]) -> str:
     """Kubernetes' expansion: `$(NAME)` of a variable that is known, `$$` for a dollar; anything else stays as it is."""
 
-    return _REFERENCE.sub(lambda match: variables.get(match["name"], match[0]) if match["name"] else "$", text)
+    return _REFERENCE.sub(lambda match: "$" if match["name"] is None else variables.get(match["name"], match[0]), text)
 
 
 def container_environment(container: dict[str, Any]) -> dict[str, str]:

@@ -46,6 +46,7 @@ def test_expansion_is_that_of_kubernetes():
         "$($(A)": "$($(A)",
         "$(A) $(A": "1 $(A",
         "$A $": "$A $",
+        "$()": "$()",
         "cost: 5$$": "cost: 5$",
     }.items():
         assert expand(text, variables) == wanted
