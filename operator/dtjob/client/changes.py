@@ -41,7 +41,7 @@ def changes(cluster: Cluster, kind: str, name: str, until: float = math.inf) -> 
             return
         except TEMPORARY as error:
             # An address that has never answered may be wrong.
-            if not is_known and not isinstance(error, Unavailable):
+            if not is_known and not isinstance(error, Unavailable) and time.monotonic() < until:
                 raise
             if not trying.wait(error):
                 return
