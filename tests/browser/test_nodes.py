@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.test_local_run import address_in
-from tests.browser.test_tensorboard import answered
+from tests.browser.test_tensorboard import scalars
 from tests.e2e.conftest import api, cluster  # noqa: F401 (fixtures)
 from tests.e2e.jobs.conftest import chart_values, new_job, operator, release, trainer_image  # noqa: F401 (fixtures)
 from tests.e2e.jobs.support.training_job import digits
@@ -45,21 +45,6 @@ def command(cluster, namespace: str, tmp_path: Path) -> Command:  # noqa: F811 (
     return run
 
 
-def scalars(chromium, address: str) -> None:
-    """TensorBoard shows the losses of training and evaluation."""
-    answered(f"{address}data/runs", "evaluator")
-    page = chromium.new_page(viewport={"width": 1200, "height": 1000})
-    page.set_default_timeout(300_000)
-    page.goto(f"{address}#timeseries")
-    page.get_by_role("combobox", name="Filter tags").fill("^(val_)?loss$")
-    for tag in ("loss", "val_loss"):
-        page.locator("card-view").get_by_text(tag, exact=True).first.wait_for()
-    table = page.locator("card-view").first.locator("tb-data-table")
-    for run in ("train", "evaluator"):
-        table.get_by_text(run, exact=True).wait_for()
-    page.close()
-
-
 def test_a_job_on_nodes_is_shown_while_it_trains_and_after_its_end(
     chromium,
     page,
@@ -85,12 +70,12 @@ def test_a_job_on_nodes_is_shown_while_it_trains_and_after_its_end(
         assert tasks.all_text_contents() == [
             "chief-0", "worker-0", "worker-1", "evaluator-0",
         ]  # fmt: skip
-        with command("tensorboard", "digits") as tensorboard:
-            scalars(chromium, tensorboard)
+        with command("tensorboard", "digits") as tensorboard, scalars(chromium, tensorboard, 300):
+            pass
         page.locator(".badge", has_text="Succeeded").wait_for(timeout=900_000)
         page.goto("about:blank")
-    with command("tensorboard", "digits") as tensorboard:
-        scalars(chromium, tensorboard)
+    with command("tensorboard", "digits") as tensorboard, scalars(chromium, tensorboard, 300):
+        pass
     where = ("-n", namespace, "--kubeconfig", str(cluster.kubeconfig))
     fetch = [sys.executable, "-m", "dtjob", "fetch", "digits", "events", "--output", str(tmp_path), *where]
     subprocess.run(fetch, check=True)

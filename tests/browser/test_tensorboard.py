@@ -57,20 +57,27 @@ def answered(address: str, wanted: str) -> None:
             found = urllib.request.urlopen(address, timeout=60).read().decode()
 
 
-def test_scalars_of_training_and_evaluation_are_shown(chromium, picture, tensorboard: str) -> None:
-    answered(f"{tensorboard}data/runs", "evaluator")
+@contextlib.contextmanager
+def scalars(chromium, address: str, seconds: float = 120) -> Iterator[object]:
+    """The page of TensorBoard, once the losses of training and evaluation are shown, each within so many `seconds`."""
+    answered(f"{address}data/runs", "evaluator")
     page = chromium.new_page(viewport={"width": 1200, "height": 1000})
-    page.set_default_timeout(120_000)
-    page.goto(f"{tensorboard}#timeseries")
+    page.set_default_timeout(seconds * 1000)
+    page.goto(f"{address}#timeseries")
     page.get_by_role("combobox", name="Filter tags").fill("^(val_)?loss$")
     for tag in ("loss", "val_loss"):
         page.locator("card-view").get_by_text(tag, exact=True).first.wait_for()
     table = page.locator("card-view").first.locator("tb-data-table")
     for run in ("train", "evaluator"):  # both have losses of the same steps
         table.get_by_text(run, exact=True).wait_for()
-    page.keyboard.press("Escape")  # closes the list of tags
-    picture(page, "tensorboard", full=False)
+    yield page
     page.close()
+
+
+def test_scalars_of_training_and_evaluation_are_shown(chromium, picture, tensorboard: str) -> None:
+    with scalars(chromium, tensorboard) as page:
+        page.keyboard.press("Escape")  # closes the list of tags
+        picture(page, "tensorboard", full=False)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("xprof") is None, reason="xprof is not installed, which has 330 MB")
