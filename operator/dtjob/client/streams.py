@@ -180,8 +180,7 @@ async def opened(
     connector = aiohttp.TCPConnector(ssl=access.trusted if access.trusted is not None else False)
     async with aiohttp.ClientSession(connector=connector, headers={"User-Agent": USER_AGENT}) as session:
 
-        async def connected() -> aiohttp.ClientWebSocketResponse:
-            headers = await asyncio.to_thread(access.headers)  # a plugin may take seconds
+        async def connected(headers: Sequence[tuple[str, str]]) -> aiohttp.ClientWebSocketResponse:
             return await session.ws_connect(
                 URL(access.server + path, encoded=True),
                 protocols=protocols,
@@ -191,14 +190,15 @@ async def opened(
                 headers=headers,
             )
 
-        refused = await asyncio.to_thread(access.authorization)
+        headers = await asyncio.to_thread(access.headers)  # a plugin may take seconds
         try:
             try:
-                socket = await connected()
+                socket = await connected(headers)
             except aiohttp.WSServerHandshakeError as error:
+                refused = dict(headers).get("Authorization")
                 if error.status != 401 or not await asyncio.to_thread(access.renewed, refused):
                     raise
-                socket = await connected()
+                socket = await connected(await asyncio.to_thread(access.headers))
             async with socket:
                 yield socket
         except aiohttp.WSServerHandshakeError as error:
