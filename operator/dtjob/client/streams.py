@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import json
 import re
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from urllib.parse import urlencode
 
@@ -19,6 +20,8 @@ STDOUT, STDERR, STATUS = 1, 2, 3
 """Channels of a command."""
 PROTOCOL = "v4.channel.k8s.io"
 _LARGEST_MESSAGE = 64 * 1024 * 1024
+_LAST_BYTES = 4096
+"""Of the standard error of a command, whose last line is the message if it fails."""
 _DATA = b"\x00"
 """Begins a message with data of a forwarded port."""
 _END_OF_HEAD = b"\r\n\r\n"
@@ -39,11 +42,11 @@ def run_in_pod(
     cluster: Cluster, pod: str, container: str, command: Sequence[str], sink: Callable[[bytes], object]
 ) -> None:
     """Run a command in a container, and give its standard output to `sink` piece by piece. Raises ClientError."""
-    said = bytearray()
+    said = deque[int](maxlen=_LAST_BYTES)
     takers = {STDOUT: sink, STDERR: said.extend}
     found = asyncio.run(executed(cluster, pod, container, command, ("stdout", "stderr"), takers))
     if found.get("status") != "Success":
-        lines = said.decode(errors="replace").strip().splitlines()
+        lines = bytes(said).decode(errors="replace").strip().splitlines()
         raise CommandFailed(lines[-1] if lines else str(found.get("message") or "the connection to the pod broke"))
 
 
