@@ -20,7 +20,7 @@ from dtjob.api.names import KIND, TRAINING_CONTAINER
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import NotReached, Refused
 from dtjob.client.streams import PROTOCOL, STDERR, STDOUT, CommandFailed, executed
-from dtjob.client.verbs.pods import container_state, in_order, newest, selector
+from dtjob.client.verbs.pods import check_task, container_state, in_order, newest, selector
 
 STDIN, RESIZE, CLOSE = b"\x00", b"\x04", b"\xff"
 """What messages to the container begin with."""
@@ -48,7 +48,7 @@ def run_in_task(
     `stdin`: the command reads our standard input. `tty`: that is a terminal, and the command gets one too. Raises
     BadInput on what is no task, Refused if the pod does not run, and ClientError.
     """
-    in_order([], task)
+    check_task(task)
     cluster.get(KIND, job)
     pods = newest(in_order(cluster.list("Pod", selector(job)), task))
     running = [pod for pod in (pods if task else pods[:1]) if container_state(pod)[0] == "running"]

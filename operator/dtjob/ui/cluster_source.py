@@ -15,7 +15,7 @@ from dtjob.client.errors import ClientError
 from dtjob.client.patience import AGAIN
 from dtjob.client.verbs.follow import Tails
 from dtjob.client.verbs.logs import How, Line
-from dtjob.client.verbs.pods import in_order, selector, task_of
+from dtjob.client.verbs.pods import check_task, selector, task_of
 from dtjob.client.verbs.reports import read_reports, shown_tasks
 from dtjob.local.terminal_line import plain, seen
 from dtjob.ui.hub import Hub, Key
@@ -54,7 +54,7 @@ class ClusterSource:
 
     def view(self, key: Key, task: str | None) -> "OpenJob":
         """One view for all browsers that show the same. Raises ClientError, and BadInput on what is no task."""
-        in_order([], task)
+        check_task(task)
         with self._lock:
             opened = self._open.get((key, task)) or OpenJob(self._cluster, self.hub, key, task, self._began)
             self._open[key, task] = opened

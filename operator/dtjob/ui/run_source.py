@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from dtjob.client.verbs.pods import in_order
+from dtjob.client.verbs.pods import check_task
 from dtjob.local.display.snapshot import Snapshot
 from dtjob.local.here import manifest_of
 from dtjob.local.logs import log_files
@@ -44,7 +44,7 @@ class RunSource:
 
     def view(self, key: Key, task: str | None) -> "OpenRun":
         """The run with the log of this task. Raises BadInput on what is no task."""
-        in_order([], task)
+        check_task(task)
         return OpenRun(self, key, task)
 
     def close(self, view: View) -> None:

@@ -157,9 +157,9 @@ def logs(
     from dtjob.cli.watching.printer import Printer, follow_job
     from dtjob.client.verbs.logs import How
     from dtjob.client.verbs.logs import logs as lines_of
-    from dtjob.client.verbs.pods import in_order
+    from dtjob.client.verbs.pods import check_task
 
-    in_order([], task)
+    check_task(task)
     how = How(previous, attempt, tail, None if since is None else seconds_of(since, "--since"))
     if follow and previous:
         raise BadInput("--follow: pods that were replaced print nothing more, so it goes without --previous")

@@ -21,10 +21,15 @@ def selector(job: str) -> str:
     return f"{labels.JOB_NAME}={job}"
 
 
-def in_order(pods: Sequence[Object], task: str | None = None) -> list[Object]:
-    """Those of this task or role, by task and attempt. Raises BadInput on what is no task."""
+def check_task(task: str | None) -> None:
+    """Raise BadInput if this is neither a task nor a role. None is all tasks."""
     if task is not None and not TASK.fullmatch(task):
         raise BadInput(f"--task: {task} is no task; write for example worker-1, or worker for all of them")
+
+
+def in_order(pods: Sequence[Object], task: str | None = None) -> list[Object]:
+    """Those of this task or role, by task and attempt. Raises BadInput on what is no task."""
+    check_task(task)
     ours = [pod for pod in pods if labels.of(pod).get(labels.ROLE) in ORDER]
     if task is not None:
         ours = [pod for pod in ours if task in (task_of(pod), labels.of(pod)[labels.ROLE])]

@@ -8,7 +8,7 @@ from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError, JobFailed, NotDone, NotFound, Refused, TimedOut
-from dtjob.client.verbs.pods import in_order, newest, selector
+from dtjob.client.verbs.pods import check_task, in_order, newest, selector
 from dtjob.client.verbs.wait import DELETED, wait
 from dtjob.client.verbs.words import phase_of
 
@@ -70,7 +70,7 @@ def replace_task(cluster: Cluster, name: str, task: str) -> list[str]:
 
     Raises BadInput on what is no task, and Refused if there is no pod.
     """
-    in_order([], task)
+    check_task(task)
     _going_on(cluster, name, "restarted")
     pods = newest(in_order(cluster.list("Pod", selector(name)), task))
     if not pods:
