@@ -22,14 +22,14 @@ AGAIN = "the cluster answers again"
 class Outage:
     """The time in which the cluster does not answer. All tries of one client share it, so that one of them tells."""
 
-    def __init__(self, say: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> None:
-        self.say, self._clock = say, clock
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self.say = say
         self._since: float | None = None
         self._said: float | None = None
 
     def failed(self, error: ClientError) -> None:
         """Note a try in vain, and tell the user if the outage has lasted."""
-        now = self._clock()
+        now = time.monotonic()
         if self._since is None:
             self._since = now
         if now - self._since >= (SAY_SECONDS if self._said is None else self._said - self._since + SAY_AGAIN_SECONDS):
