@@ -178,7 +178,7 @@ def test_tensorboard_that_ends_by_itself_ends_the_command(
         forwarding.stdout.readline()
         (pod,) = (one["metadata"]["name"] for one in api.list("pods", namespace) if "helper" in one["metadata"]["name"])
         node.logs[pod] = ["No module named tensorboard"]
-        node_kubelet.exit(pod, 1, container="helper")
+        node_kubelet.exit(pod, 1)
         _, said = forwarding.communicate(timeout=120)
     assert forwarding.returncode == 1
     assert said.splitlines()[1] == "dtjob: TensorBoard has ended: failed (1): No module named tensorboard"

@@ -6,8 +6,6 @@
         kubelet.exit("digits-chief-0-0", 137, "OOMKilled")
         kubelet.exit("digits-worker-1-0", signal=9)     # exit code 137
         kubelet.evict("digits-worker-0-0")              # DisruptionTarget, Failed, no container status
-        kubelet.exceed_storage("digits-worker-0-0", …)  # Failed, Evicted, no DisruptionTarget
-        kubelet.reject("digits-worker-0-1")             # UnexpectedAdmissionError: it never ran
         kubelet.hang("digits-ps-0-0")                   # a lost node: deletion is never confirmed, until release()
 
 Every method waits (by watch) for the pod to be there and returns it as the API server has it afterwards. A thread
@@ -24,7 +22,6 @@ from typing import Any, Self
 
 from tools.cluster.rest import Api, ApiError, Object
 
-TRAINING_CONTAINER = "tensorflow"
 WATCH_SECONDS = 300.0
 """How long one watch lasts without a word."""
 
@@ -79,15 +76,11 @@ class Kubelet:
         if self.errors:
             raise self.errors[0]
 
-    def run(self, pod: str, ready: bool = True, address: str = "") -> Object:
+    def run(self, pod: str, address: str = "") -> Object:
         """Bind the pod and let all its containers run, at this address where it has none yet."""
         self._bind(pod)
         names = _names(self._existing(pod))
-        return self._edit(pod, lambda status: _set_running(status, names, ready, address or self._address()))
-
-    def unready(self, pod: str) -> Object:
-        """The pod runs on, but its readiness probe fails."""
-        return self.run(pod, ready=False)
+        return self._edit(pod, lambda status: _set_running(status, names, address or self._address()))
 
     def wait(self, pod: str, reason: str = "ImagePullBackOff", message: str = "Back-off pulling image") -> Object:
         """The pod is bound, but its containers wait: ImagePullBackOff, ErrImagePull, CreateContainerConfigError ..."""
@@ -97,7 +90,7 @@ class Kubelet:
         def edit(status: Object) -> None:
             status["phase"] = "Pending"
             status.setdefault("startTime", now())
-            _set_containers(status, names, {"waiting": {"reason": reason, "message": message}}, False)
+            _set_containers(status, names, {"waiting": {"reason": reason, "message": message}})
             _set_condition(status, "PodScheduled", True)
             _set_ready(status, False)
 
@@ -107,20 +100,8 @@ class Kubelet:
         """The scheduler finds no node."""
         return self._edit(pod, lambda status: _set_condition(status, "PodScheduled", False, "Unschedulable", message))
 
-    def exit(
-        self,
-        pod: str,
-        code: int = 0,
-        reason: str | None = None,
-        message: str = "",
-        signal: int = 0,
-        container: str = TRAINING_CONTAINER,
-        others_run: bool = False,
-    ) -> Object:
-        """`container` ends with `code`, or by `signal` (128 + signal), and the phase follows (restartPolicy Never).
-
-        `others_run`: sidecars go on, and with them the phase stays Running.
-        """
+    def exit(self, pod: str, code: int = 0, reason: str | None = None, message: str = "", signal: int = 0) -> Object:
+        """All containers end with `code`, or by `signal` (128 + signal), and so does the pod (restartPolicy Never)."""
         code = 128 + signal if signal else code
         why = reason or ("Completed" if code == 0 else "Error")
 
@@ -130,10 +111,8 @@ class Kubelet:
             state |= {"signal": signal} if signal else {}
             state |= {"message": message} if message else {}
             for own in status.get("containerStatuses", []):
-                if own["name"] == container or not others_run:
-                    own |= {"state": {"terminated": state}, "ready": False, "started": False}
-            if not others_run:
-                status["phase"] = "Failed" if code else "Succeeded"
+                own |= {"state": {"terminated": state}, "ready": False, "started": False}
+            status["phase"] = "Failed" if code else "Succeeded"
             _set_ready(status, False)
 
         self._started(pod)
@@ -155,25 +134,6 @@ class Kubelet:
         self._bind(pod)
         return self._edit(pod, edit)
 
-    def exceed_storage(self, pod: str, message: str) -> Object:
-        """The pod used more local storage than its limits allow: the kubelet evicts it without DisruptionTarget."""
-
-        def edit(status: Object) -> None:
-            status |= {"phase": "Failed", "reason": "Evicted", "message": message}
-            for own in status.get("containerStatuses", []):
-                ended = {"exitCode": 137, "reason": "Error", "startedAt": now(), "finishedAt": now()}
-                own |= {"state": {"terminated": ended}, "ready": False, "started": False}
-            _set_ready(status, False)
-
-        self._started(pod)
-        return self._edit(pod, edit)
-
-    def reject(self, pod: str, reason: str = "UnexpectedAdmissionError", message: str = "") -> Object:
-        """The kubelet refuses the pod before it ran (UnexpectedAdmissionError, OutOfcpu, NodeAffinity ...)."""
-        text = message or f"Pod was rejected: {reason}"
-        self._bind(pod)
-        return self._edit(pod, lambda status: status.update(phase="Failed", reason=reason, message=text))
-
     def preempt(self, pod: str) -> None:
         """The scheduler makes room: DisruptionTarget, then a graceful deletion, which the thread confirms."""
         self._edit(pod, lambda status: _set_condition(status, "DisruptionTarget", True, "PreemptionByScheduler"))
@@ -193,17 +153,6 @@ class Kubelet:
         with self._lock:
             self._all_hang = self._all_hang or not pods
             self._hanging.update(pods)
-
-    def miss_node(self, pod: str) -> Object:
-        """The node controller notices that the pod's node is silent: it takes Ready from the pod, and nothing else."""
-        return self._edit(pod, lambda status: _set_condition(status, "Ready", False))
-
-    def evict_from_lost_node(self, pod: str) -> None:
-        """The taint manager gives up a lost node's pod: DisruptionTarget, then a deletion, also where that is the
-        second one."""
-        reason = "DeletionByTaintManager"
-        self._edit(pod, lambda status: _set_condition(status, "DisruptionTarget", True, reason))
-        self.api.delete("pods", self.namespace, pod)
 
     def release(self) -> None:
         """The lost node is back: pods that are being deleted go."""
@@ -228,7 +177,7 @@ class Kubelet:
             status = current["status"]
             if current["metadata"]["uid"] != pod["metadata"]["uid"] or not _is_new(status):
                 return
-            _set_running(status, names, True, self._address())
+            _set_running(status, names, self._address())
             try:
                 self.api.replace("pods", self.namespace, current, "status")
                 return
@@ -340,26 +289,26 @@ def _is_new(status: Object) -> bool:
     return status.get("phase") == "Pending" and not status.get("containerStatuses")
 
 
-def _set_running(status: Object, containers: list[tuple[str, str]], ready: bool, address: str) -> None:
+def _set_running(status: Object, containers: list[tuple[str, str]], address: str) -> None:
     status.setdefault("podIP", address)
     status["podIPs"] = [{"ip": status["podIP"]}]
     status["hostIP"] = "127.0.0.1"
     status["hostIPs"] = [{"ip": "127.0.0.1"}]
     status.setdefault("startTime", now())
     status["phase"] = "Running"
-    _set_containers(status, containers, {"running": {"startedAt": now()}}, ready)
+    _set_containers(status, containers, {"running": {"startedAt": now()}})
     for kind in ("PodScheduled", "Initialized"):
         _set_condition(status, kind, True)
-    _set_ready(status, ready)
+    _set_ready(status, True)
 
 
-def _set_containers(status: Object, containers: list[tuple[str, str]], state: Object, ready: bool) -> None:
+def _set_containers(status: Object, containers: list[tuple[str, str]], state: Object) -> None:
     status["containerStatuses"] = [
         {
             "name": name,
             "image": image,
             "imageID": f"test/{name}",
-            "ready": ready,
+            "ready": "running" in state,
             "started": "running" in state,
             "restartCount": 0,
             "state": state,
