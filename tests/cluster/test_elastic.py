@@ -18,14 +18,11 @@ from tools.cluster.rest import Api, ApiError, Object
 REASONS = ("Resizing", "Resized")
 
 
-def elastic(
-    replicas: int = 2, strategy: str = "MultiWorkerMirrored", policy: Object | None = None, **spec: Any
-) -> Object:
-    """A job with so many workers, which may be 1 to 6; `policy` are more fields of its elasticPolicy."""
+def elastic(replicas: int = 2, strategy: str = "MultiWorkerMirrored", **spec: Any) -> Object:
+    """A job with so many workers, which may be 1 to 6."""
     roles: Object = {"chief": {}, "worker": {"replicas": replicas}}
     roles |= {"ps": {}} if strategy == "ParameterServer" else {}
-    bounds = {"minReplicas": 1, "maxReplicas": 6, **(policy or {})}
-    return job(strategy=strategy, replicaSpecs=roles, elasticPolicy=bounds, **spec)
+    return job(strategy=strategy, replicaSpecs=roles, elasticPolicy={"minReplicas": 1, "maxReplicas": 6}, **spec)
 
 
 def group(attempt: int, workers: int, *more: str) -> set[str]:

@@ -66,9 +66,9 @@ class Prometheus:
         self._process.wait()
         self._log.close()
 
-    def between(self, expression: str, begin: float, end: float, step: float = INTERVAL) -> list[Series]:
+    def between(self, expression: str, begin: float, end: float) -> list[Series]:
         """The series of an expression in a range of time. Raises ValueError with what Prometheus says of it."""
-        parameters = {"query": expression, "start": str(begin), "end": str(end), "step": str(step)}
+        parameters = {"query": expression, "start": str(begin), "end": str(end), "step": str(INTERVAL)}
         found = self._answer("/api/v1/query_range", parameters)
         return [Series(_labels(one), [(at, float(value)) for at, value in one["values"]]) for one in found]
 

@@ -13,11 +13,11 @@ from tools.cluster.control_plane import ControlPlane
 
 
 @asynccontextmanager
-async def operator_here(cluster: ControlPlane, namespace: str, report_seconds: float = 5) -> AsyncIterator[None]:
+async def operator_here(cluster: ControlPlane, namespace: str) -> AsyncIterator[None]:
     """The operator of one namespace; ended by SIGTERM, which is waited for."""
     limit = sys.getrecursionlimit()
     options = process.Options(
-        namespaces=[namespace], kubeconfig=str(cluster.kubeconfig), resync_seconds=180, report_seconds=report_seconds
+        namespaces=[namespace], kubeconfig=str(cluster.kubeconfig), resync_seconds=180, report_seconds=5
     )
     running = asyncio.create_task(process.run(options))
     try:

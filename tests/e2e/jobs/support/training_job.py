@@ -145,16 +145,14 @@ class TrainingJob:
         done = self.kubectl("exec", pod["metadata"]["name"], "--", "python3", "-c", _ASK, check=False)
         return dict(json.loads(done.stdout)) if done.returncode == 0 else {}
 
-    def wait_report(
-        self, what: str, condition: Callable[[Object], Any], task: str = "chief-0", timeout: float = TIMEOUT
-    ) -> Object:
+    def wait_report(self, what: str, condition: Callable[[Object], Any], task: str = "chief-0") -> Object:
         """Return the task's report once `condition` holds for it: it is newer than the status, which lags behind."""
-        limit = time.monotonic() + timeout
+        limit = time.monotonic() + TIMEOUT
         while True:
             found = self.report(task)
             if found and condition(found):
                 return found
-            assert time.monotonic() < limit, self._missed(what, f"{timeout:.0f} s are over; {task} says {found}")
+            assert time.monotonic() < limit, self._missed(what, f"{TIMEOUT:.0f} s are over; {task} says {found}")
             assert self.get().get("status", {}).get("phase") != "Failed", self._missed(what, "the job has failed")
             time.sleep(0.5)
 
