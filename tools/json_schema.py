@@ -36,7 +36,7 @@ METADATA = {
     "deletionGracePeriodSeconds": f"Seconds before the object is removed. {_BY_SERVER}",
     "managedFields": f"Owners of fields for server-side apply. {_BY_SERVER}",
 }
-"""What a user reads of Kubernetes' metadata, of which the definition says nothing."""
+"""Descriptions of the fields of metadata. The definition has none, as Kubernetes knows these fields."""
 
 
 def json_schema() -> Schema:

@@ -26,8 +26,8 @@ DEFAULTS = Defaults(
 def job_here(job: Job, uid: str, before: Activity | None = None) -> Job:
     """The job as one run on this machine has it. `before` is how long it was active in the starts of this run before.
 
-    Its cleanPodPolicy is never None: files and logs stay anyway, and no process stays after the run, which would wait
-    for ever for those that only serve. What `left_aside` names is left out.
+    What `left_aside` names is left out. The cleanPodPolicy is never None: files and logs stay anyway. A run lasts until
+    its last process has ended, and processes that only serve would never end.
     """
     scheduling = job.spec.scheduling.model_copy(update={"gang": None, "topology": None})
     here: dict[str, object] = {"scheduling": scheduling, "suspend": False, "managed_by": None}
