@@ -29,7 +29,7 @@ GROUPS = {
         "exec": "bringing.run_in_pod",
         "debug-bundle": "bringing.debug_bundle",
     },
-    "Cluster": {**{name: f"cluster.{name}" for name in ("doctor", "operator", "version")}},
+    "Cluster": {name: f"cluster.{name}" for name in ("doctor", "operator", "version")},
 }
 """Each command with its module in `commands/` and its function, under its title in the help."""
 COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}

@@ -60,11 +60,10 @@ def run_in_task(
     takers = {STDOUT: partial(_write, sys.stdout.buffer.fileno()), STDERR: partial(_write, sys.stderr.buffer.fileno())}
     protocols = (_CLOSING_PROTOCOL, PROTOCOL) if stdin and not tty else (PROTOCOL,)
     sending = partial(_sending, stdin=stdin, tty=tty)
-    running_command = executed(
-        cluster, name, container or TRAINING_CONTAINER, command, streams, takers, protocols, sending
-    )
+    container = container or TRAINING_CONTAINER
     with _raw() if tty else contextlib.nullcontext():
-        return exit_code(asyncio.run(running_command))
+        ended = asyncio.run(executed(cluster, name, container, command, streams, takers, protocols, sending))
+    return exit_code(ended)
 
 
 def exit_code(ended: Mapping[str, Any]) -> int:

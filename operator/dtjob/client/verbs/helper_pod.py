@@ -166,7 +166,9 @@ def _wait_until_it_runs(cluster: Cluster, name: str) -> None:
 def _state(found: Mapping[str, Any]) -> str:
     """The state of the helper's container, or why the pod has no node."""
     state = state_of(found, CONTAINER)
-    for one in (found.get("status") or {}).get("conditions") or () if state == "pending" else ():
+    if state != "pending":
+        return state
+    for one in (found.get("status") or {}).get("conditions") or ():
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
             return str(one.get("message") or "no node has room")
     return state

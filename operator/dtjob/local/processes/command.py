@@ -53,7 +53,6 @@ def training_container(pod: Manifest) -> dict[str, Any]:
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
     """Kubernetes' expansion: `$(NAME)` of a variable that is known, `$$` for a dollar; anything else stays as it is."""
-
     return _REFERENCE.sub(lambda match: "$" if match["name"] is None else variables.get(match["name"], match[0]), text)
 
 
