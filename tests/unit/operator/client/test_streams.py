@@ -26,7 +26,8 @@ async def _exec(request: web.Request) -> web.StreamResponse:
     await socket.send_bytes(b"\x01")
     await socket.send_bytes(b"\x01" + " ".join(command).encode())
     if command[0] == "fail":
-        await socket.send_bytes(b"\x02one\nno such file\n")
+        said = b"one\nno such file\n" if command[1:] != ["with a long line"] else 100_000 * b"a" + b"end"
+        await socket.send_bytes(b"\x02" + said)
         await socket.send_bytes(b"\x03" + json.dumps({"status": "Failure", "message": "exit code 1"}).encode())
     else:
         await socket.send_bytes(b"\x03" + json.dumps({"status": "Success"}).encode())
@@ -105,6 +106,11 @@ def test_a_credential_that_has_expired_is_renewed_once(cluster: Cluster) -> None
 def test_a_command_that_fails_says_its_last_line(cluster: Cluster) -> None:
     with pytest.raises(CommandFailed, match=r"^no such file$"):
         run_in_pod(cluster, "a", "helper", ["fail"], bytearray().extend)
+
+
+def test_the_last_4_kib_of_the_errors_of_a_command_are_kept(cluster: Cluster) -> None:
+    with pytest.raises(CommandFailed, match=r"^a{4093}end$"):
+        run_in_pod(cluster, "a", "helper", ["fail", "with a long line"], bytearray().extend)
 
 
 @pytest.mark.parametrize(("pod", "said"), [("b", "it is not there"), ("forbidden", "you may not open one")])
