@@ -13,7 +13,6 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,14 +65,10 @@ class InitialValues:
         if hooks.missing(tensorflow.VARIABLE_MADE) or hooks.missing(tensorflow.INITIAL_VALUE):
             return
         extended = strategy.extended
-        hooks.put(tensorflow.VARIABLE_MADE, lambda create: partial(self._create, create), on=extended)
-        hooks.put(tensorflow.INITIAL_VALUE, lambda initial: partial(self._initial_value, initial), on=extended)
+        hooks.put(tensorflow.VARIABLE_MADE, hooks.around(self._create), on=extended)
+        hooks.put(tensorflow.INITIAL_VALUE, hooks.around(self._initial_value), on=extended)
         # as it leaves TensorFlow's own alone, AutoGraph is not to convert this
-        hooks.put(
-            tensorflow.RUN,
-            lambda run: functions.left_unconverted(lambda *args, **kwargs: self._run(run, *args, **kwargs)),
-            on=strategy,
-        )
+        hooks.put(tensorflow.RUN, lambda run: functions.left_unconverted(hooks.around(self._run)(run)), on=strategy)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

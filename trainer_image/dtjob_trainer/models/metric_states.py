@@ -99,10 +99,10 @@ def of_tf_keras(variables: Sequence[Any], group: Group) -> Iterator[None]:
         copies = group.replicas if variable.aggregation == tf.VariableAggregation.MEAN else 1
         values[id(variable)] = tf.constant((total / copies).astype(variable.dtype.as_numpy_dtype))
 
-    def reading(own: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        return lambda self: values[id(self)] if id(self) in values and tf.executing_eagerly() else own(self)
+    def read(own: Callable[[Any], Any], variable: Any) -> Any:
+        return values[id(variable)] if id(variable) in values and tf.executing_eagerly() else own(variable)
 
-    with hooks.during(framework.COUNTED_READ, reading):
+    with hooks.during(framework.COUNTED_READ, hooks.around(read)):
         yield
 
 
@@ -114,17 +114,19 @@ def reset(model: Any) -> None:
     tasks it reduces no int32, so that a metric which counts in that type could not be reset at all.
     """
 
-    def unread(assign: Callable[..., Any]) -> Callable[..., Any]:
-        def method(
-            self: Any, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-        ) -> Any:
-            del read_value  # tf_keras gives it by its place where types are mixed
-            done = assign(self, value, use_locking, name, False)
-            return self if done is None else done  # within a graph it is an operation
+    def unread(
+        assign: Callable[..., Any],
+        self: Any,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        del read_value  # tf_keras gives it by its place where types are mixed
+        done = assign(self, value, use_locking, name, False)
+        return self if done is None else done  # within a graph it is an operation
 
-        return method
-
-    with hooks.during(framework.COUNTED_ASSIGNED, unread):
+    with hooks.during(framework.COUNTED_ASSIGNED, hooks.around(unread)):
         model.reset_metrics()
 
 

@@ -103,17 +103,14 @@ def _called(name: str, reaches: Callable[..., Any], model: Any, args: tuple[Any,
     base, reached = _base_of(model), False
     package = keras3 if packages.is_of(base, "keras.") else tf_keras
 
-    def reaching(before: Callable[..., Any]) -> Callable[..., Any]:
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            nonlocal reached
-            if self is not model:
-                return before(self, *args, **kwargs)
-            reached = True
-            return reaches(*args, **kwargs)
+    def reach(before: Callable[..., Any], self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal reached
+        if self is not model:
+            return before(self, *args, **kwargs)
+        reached = True
+        return reaches(*args, **kwargs)
 
-        return method
-
-    with hooks.during(package.FIT if name == "fit" else package.EVALUATE, reaching, on=base):
+    with hooks.during(package.FIT if name == "fit" else package.EVALUATE, hooks.around(reach), on=base):
         returned = getattr(model, name)(*args, **kwargs)
     if not reached:
         owner = getattr(own_of(model, name), "__name__", "")

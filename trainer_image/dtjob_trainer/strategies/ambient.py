@@ -57,16 +57,13 @@ def _add_in_place() -> None:
 
     kinds = (tf.Variable, variables.sharded())
 
-    def in_place(keras_own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        def update(self: Any, value: Any) -> Any:
-            variable = self.value
-            if not isinstance(variable, kinds):  # inside Keras's stateless scopes it is a mere tensor
-                return keras_own(self, value)
-            return getattr(variable, keras_own.__name__)(tf.cast(value, variable.dtype))
+    def in_place(keras_own: Callable[[Any, Any], Any], self: Any, value: Any) -> Any:
+        variable = self.value
+        if not isinstance(variable, kinds):  # inside Keras's stateless scopes it is a mere tensor
+            return keras_own(self, value)
+        return getattr(variable, keras_own.__name__)(tf.cast(value, variable.dtype))
 
-        return update
-
-    hooks.put(keras3.ADD_IN_PLACE, in_place)
+    hooks.put(keras3.ADD_IN_PLACE, hooks.around(in_place))
 
 
 def _make_outside_of_functions() -> None:
@@ -77,15 +74,12 @@ def _make_outside_of_functions() -> None:
     """
     import tensorflow as tf
 
-    def outside(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-        def initialize(self: Any, initializer: Any) -> None:
-            several = tf.distribute.has_strategy() and len(tf.distribute.get_strategy().extended.worker_devices) > 1
-            with tf.init_scope() if several and tf.inside_function() else contextlib.nullcontext():
-                original(self, initializer)
+    def outside(original: Callable[[Any, Any], None], self: Any, initializer: Any) -> None:
+        several = tf.distribute.has_strategy() and len(tf.distribute.get_strategy().extended.worker_devices) > 1
+        with tf.init_scope() if several and tf.inside_function() else contextlib.nullcontext():
+            original(self, initializer)
 
-        return initialize
-
-    hooks.put(keras3.VARIABLE_MADE, outside)
+    hooks.put(keras3.VARIABLE_MADE, hooks.around(outside))
 
 
 def keep_in_new_graphs() -> None:
@@ -95,16 +89,13 @@ def keep_in_new_graphs() -> None:
     """
     import tensorflow as tf
 
-    def keeping(reset_default_graph: Callable[[], None]) -> Callable[[], None]:
-        def reset() -> None:
-            strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
-            reset_default_graph()
-            if strategy is not None:
-                tf.distribute.experimental_set_strategy(strategy)
+    def reset(reset_default_graph: Callable[[], None]) -> None:
+        strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
+        reset_default_graph()
+        if strategy is not None:
+            tf.distribute.experimental_set_strategy(strategy)
 
-        return reset
-
-    hooks.put(tensorflow.NEW_GRAPH, keeping)
+    hooks.put(tensorflow.NEW_GRAPH, hooks.around(reset))
 
 
 def traits_of(task: Task | None) -> Traits:

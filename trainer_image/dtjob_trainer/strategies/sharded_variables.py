@@ -65,51 +65,41 @@ def of_floats(partitioner: Any) -> Any:
 def allow_in_keras() -> None:
     """Have this process's Keras take sharded variables and rows of them. For ParameterServer, one replica a worker."""
     framework.see_sharded()
-    hooks.put(keras3.TAKE, _taking_in_place)
-    hooks.put(keras3.ADAGRAD_STEP, _updating_looked_up_rows)
-    hooks.put(tensorflow.UPDATE_OF_WHOLES, _updating_wholes)
-    hooks.put(keras3.SLOT, _placing_slots)
-    hooks.put(keras3.UPDATE_STEP, _updating_shards)
-    hooks.put(keras3.WEIGHT_DECAY, _decaying_shards)
+    hooks.put(keras3.TAKE, hooks.around(_take_in_place))
+    hooks.put(keras3.ADAGRAD_STEP, hooks.around(_update_looked_up_rows))
+    hooks.put(tensorflow.UPDATE_OF_WHOLES, hooks.around(_update_whole))
+    hooks.put(keras3.SLOT, hooks.around(_place_slot))
+    hooks.put(keras3.UPDATE_STEP, hooks.around(_update_shards))
+    hooks.put(keras3.WEIGHT_DECAY, hooks.around(_decay_shards))
     hooks.put(tensorflow.SHARDS_AS_ARRAY, lambda _: lambda self, dtype=None, copy=None: np.asarray(self.numpy(), dtype))
 
 
-def _updating_wholes(update: Any) -> Any:
+def _update_whole(update: Any, self: Any, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
     """`update` of a strategy's `extended`, which takes what lies in shards: it has no one place to update it at."""
-
-    def update_whole(self: Any, var: Any, fn: Any, args: Any, kwargs: Any, group: bool) -> Any:
-        if not is_sharded(var):
-            return update(self, var, fn, args, kwargs, group)
-        fn(var, *args, **kwargs)
-        return None
-
-    return update_whole
+    if not is_sharded(var):
+        return update(self, var, fn, args, kwargs, group)
+    fn(var, *args, **kwargs)
+    return None
 
 
-def _placing_slots(place_beside: Any) -> Any:
-    def add_variable_from_reference(self: Any, reference_variable: Any, **options: Any) -> Any:
-        if not is_sharded(reference_variable):
-            return place_beside(self, reference_variable, **options)
-        # a shard cannot be placed beside a whole; cut by the same partitioner, it is spread as its variable is
-        anywhere = SimpleNamespace(colocate_vars_with=lambda variable: tf.device(None))
-        with keras3.under(self, SimpleNamespace(extended=anywhere)):
-            return place_beside(self, reference_variable, **options)
-
-    return add_variable_from_reference
+def _place_slot(place_beside: Any, self: Any, reference_variable: Any, **options: Any) -> Any:
+    if not is_sharded(reference_variable):
+        return place_beside(self, reference_variable, **options)
+    # a shard cannot be placed beside a whole; cut by the same partitioner, it is spread as its variable is
+    anywhere = SimpleNamespace(colocate_vars_with=lambda variable: tf.device(None))
+    with keras3.under(self, SimpleNamespace(extended=anywhere)):
+        return place_beside(self, reference_variable, **options)
 
 
-def _updating_shards(update: Any) -> Any:
-    def backend_update_step(self: Any, gradients: Any, variables: Any, learning_rate: Any) -> None:
-        learning_rate = tf.convert_to_tensor(learning_rate)  # else each ps reads it once for each of its variables
-        pairs = list(zip(gradients, variables, strict=True))
-        for gradient, variable in pairs:
-            if is_sharded(variable) and gradient is not None:
-                _update(self, gradient, variable, learning_rate)
-        whole = [(gradient, variable) for gradient, variable in pairs if not is_sharded(variable)]
-        if whole:
-            update(self, [gradient for gradient, _ in whole], [variable for _, variable in whole], learning_rate)
-
-    return backend_update_step
+def _update_shards(update: Any, self: Any, gradients: Any, variables: Any, learning_rate: Any) -> None:
+    learning_rate = tf.convert_to_tensor(learning_rate)  # else each ps reads it once for each of its variables
+    pairs = list(zip(gradients, variables, strict=True))
+    for gradient, variable in pairs:
+        if is_sharded(variable) and gradient is not None:
+            _update(self, gradient, variable, learning_rate)
+    whole = [(gradient, variable) for gradient, variable in pairs if not is_sharded(variable)]
+    if whole:
+        update(self, [gradient for gradient, _ in whole], [variable for _, variable in whole], learning_rate)
 
 
 def _update(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
@@ -163,57 +153,46 @@ class _OfShard:
         return self._index
 
 
-def _decaying_shards(decay: Any) -> Any:
-    def apply_weight_decay(self: Any, variables: Any) -> None:
-        if self.weight_decay is None:
-            return
+def _decay_shards(decay: Any, self: Any, variables: Any) -> None:
+    if self.weight_decay is None:
+        return
 
-        def decay_shards(distribution: Any, shards: Any) -> None:
-            for shard in shards:
-                rate = tf.cast(self.learning_rate * self.weight_decay, shard.dtype)
-                distribution.extended.update(shard, lambda s, r: s.assign_sub(s * r), args=(rate,), group=False)
+    def decay_shards(distribution: Any, shards: Any) -> None:
+        for shard in shards:
+            rate = tf.cast(self.learning_rate * self.weight_decay, shard.dtype)
+            distribution.extended.update(shard, lambda s, r: s.assign_sub(s * r), args=(rate,), group=False)
 
-        sharded = [variable for variable in variables if is_sharded(variable) and keras3.decays(self, variable)]
-        shards = [shard for variable in sharded for shard in variable.value.variables]
-        if shards:
-            framework.merge_call(decay_shards, keras3.strategy_of(self), shards)
-        decay(self, [variable for variable in variables if not is_sharded(variable)])
-
-    return apply_weight_decay
+    sharded = [variable for variable in variables if is_sharded(variable) and keras3.decays(self, variable)]
+    shards = [shard for variable in sharded for shard in variable.value.variables]
+    if shards:
+        framework.merge_call(decay_shards, keras3.strategy_of(self), shards)
+    decay(self, [variable for variable in variables if not is_sharded(variable)])
 
 
-def _taking_in_place(own: Any) -> Any:
+def _take_in_place(own: Any, x: Any, indices: Any, axis: int | None = None) -> Any:
     """`keras.ops.take`, which takes rows of a variable where the variable is: Keras's reads the whole to the worker."""
-
-    def take(x: Any, indices: Any, axis: int | None = None) -> Any:
-        table = _table(x) if axis == 0 else None
-        if table is None or isinstance(indices, tf.SparseTensor):
-            return own(x, indices, axis)
-        if isinstance(indices, tf.RaggedTensor):
-            return indices.with_values(_rows(x, table, indices.values))
-        return _rows(x, table, indices)
-
-    return take
+    table = _table(x) if axis == 0 else None
+    if table is None or isinstance(indices, tf.SparseTensor):
+        return own(x, indices, axis)
+    if isinstance(indices, tf.RaggedTensor):
+        return indices.with_values(_rows(x, table, indices.values))
+    return _rows(x, table, indices)
 
 
-def _updating_looked_up_rows(own: Any) -> Any:
+def _update_looked_up_rows(own: Any, self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
     """Adagrad's `update_step`, which reads and writes only the rows of a gradient of slices, with the same numbers.
 
     Keras's computes with all rows of the accumulator.
     """
-
-    def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        if not isinstance(gradient, tf.IndexedSlices):
-            own(self, gradient, variable, learning_rate)
-            return
-        accumulator = keras3.accumulators(self)[keras3.place_of(self, variable)]
-        sums = accumulator.value if isinstance(accumulator, keras.Variable) else accumulator
-        values, indices = tf.cast(gradient.values, variable.dtype), gradient.indices
-        sums.scatter_add(tf.IndexedSlices(tf.square(values), indices))
-        divisors = tf.sqrt(tf.gather(sums, indices) + self.epsilon)
-        variable.scatter_sub(tf.IndexedSlices(tf.cast(learning_rate, variable.dtype) * values / divisors, indices))
-
-    return update_step
+    if not isinstance(gradient, tf.IndexedSlices):
+        own(self, gradient, variable, learning_rate)
+        return
+    accumulator = keras3.accumulators(self)[keras3.place_of(self, variable)]
+    sums = accumulator.value if isinstance(accumulator, keras.Variable) else accumulator
+    values, indices = tf.cast(gradient.values, variable.dtype), gradient.indices
+    sums.scatter_add(tf.IndexedSlices(tf.square(values), indices))
+    divisors = tf.sqrt(tf.gather(sums, indices) + self.epsilon)
+    variable.scatter_sub(tf.IndexedSlices(tf.cast(learning_rate, variable.dtype) * values / divisors, indices))
 
 
 def _table(x: Any) -> Any:
