@@ -115,8 +115,7 @@ class FunctionSource(Source):
         self._repeats = False
         dataset, context = self._call(0, 0)
         sizes, asked = context.sizes, context.sizes is not None
-        in_turn = not asked or context.by_file
-        """Whether its examples come in an order that batches of this size give them."""
+        in_turn = not asked or context.by_file  # whether the size of batches decides the order of the examples
         if batch_size < place.shards and in_turn:
             raise DataError(
                 f"batch_size={batch_size} is less than the {place.shards} tasks that share a batch; give one for "
@@ -211,7 +210,7 @@ class FunctionSource(Source):
 
     def input_spec(self) -> tuple[Any, ...]:
         """Specs of the parts of an element, with a batch dimension."""
-        return elements.as_inputs(elements.any_batches(self._spec))
+        return elements.as_inputs(self.element_spec)
 
     def _call(self, epoch: int, first_step: int) -> tuple[Any, DataContext]:
         """What the function gives, without an end where it is passed over so, and what it was given."""
