@@ -15,8 +15,18 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from dtjob_trainer.errors import StateError
-from dtjob_trainer.models import values as pieces
-from dtjob_trainer.models.values import Array, Form, Values, bytes_of, form_of, in_groups
+from dtjob_trainer.models.values import (
+    Array,
+    Form,
+    Values,
+    assign,
+    bytes_of,
+    form_of,
+    in_groups,
+    is_remote,
+    rows_there,
+    value_there,
+)
 from dtjob_trainer.strategies.collective import Group
 from dtjob_trainer.strategies.sharded_variables import is_sharded, shards_of
 
@@ -46,9 +56,9 @@ class State:
         if self._group.index != 0:
             return {}
         copies = {name: self._copies(v)[0] for name, v in (self._shared | self._local).items()}
-        remote = {name: copy for name, copy in copies.items() if pieces.is_remote(copy)}
+        remote = {name: copy for name, copy in copies.items() if is_remote(copy)}
         here = {name: _read(copy) for name, copy in copies.items() if name not in remote}
-        return here | pieces.rows_there(remote) | {"replicas": tf.constant(rows)}
+        return here | rows_there(remote) | {"replicas": tf.constant(rows)}
 
     def restore(self, values: Values | None) -> bool:
         """Give every variable its value of `values`, which only the chief task has (the others pass None).
@@ -65,10 +75,10 @@ class State:
             rows_fit = rows.shape == (self._group.replicas, row_size)
             if not rows_fit:
                 rows = self._rows_of_others(values, rows, row_size)
-        remote = {name: copy for name, v in self._shared.items() if pieces.is_remote(copy := self._copies(v)[0])}
+        remote = {name: copy for name, v in self._shared.items() if is_remote(copy := self._copies(v)[0])}
         if remote:
             assert values is not None
-            pieces.assign(values, remote)
+            assign(values, remote)
         forms = {name: form_of(v.shape, v.dtype) for name, v in self._shared.items() if name not in remote}
         for names in in_groups(forms, lambda name: bytes_of(forms[name])):
             for name, value in zip(names, self._of_chief(values, {name: forms[name] for name in names}), strict=True):
@@ -234,7 +244,7 @@ def _unusable(copy: Any) -> list[str]:
     """Which of NaN and Infinity a variable holds."""
     found = []
     for _, shard in shards_of(copy):
-        value = pieces.value_there(shard)
+        value = value_there(shard)
         with tf.device(shard.device):
             found += ["NaN"] if tf.reduce_any(tf.math.is_nan(value)) else []
             found += ["Infinity"] if tf.reduce_any(tf.math.is_inf(value)) else []
