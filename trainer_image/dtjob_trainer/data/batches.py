@@ -88,8 +88,9 @@ class Source(ABC):
     compared: Literal["all", "targets", "labels"] | None = None
     """What tasks compare of the first batch of each pass. None: tasks do not read the same batches.
 
-    All of it; not the inputs, which Python code may draw at random; or the whole numbers and texts of targets, as
-    random operations of TensorFlow may make everything else.
+    - all: the whole batch;
+    - targets: all but the inputs, which Python code may draw at random;
+    - labels: whole numbers and texts of targets. Random operations of TensorFlow may make everything else.
     """
     sizes: Sizes | None = None
     """The examples of each step, where it is known how many there are in all."""

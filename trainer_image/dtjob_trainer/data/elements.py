@@ -150,7 +150,7 @@ def rows_of(part: Any, begin: Any, end: Any) -> Any:
 def share_within(total: Any, place: Place) -> tuple[Any, Any, Any]:
     """`sharding.share` in the graph, of `total` rows: its begin and end, and how many rows count (int32, scalars).
 
-    Where no row counts it has one all the same.
+    A share in which no row counts has one row all the same.
     """
     size, more = total // place.shards, total % place.shards
     low = place.shard * size + tf.minimum(place.shard, more)

@@ -191,7 +191,7 @@ def _cut(pieces: Rows, begin: int, end: int) -> Rows:
 
 
 def common_length(arrays: Iterable[Any], argument: str) -> int:
-    """The number of examples of `arrays` (None for none), which must agree. Raises DataError where they do not."""
+    """The number of examples, which all `arrays` that are not None must have. Raises DataError where they differ."""
     lengths = {len(array) for array in arrays if array is not None}
     if len(lengths) != 1:
         raise DataError(f"{argument}: the arrays have different lengths ({', '.join(map(str, sorted(lengths)))})")

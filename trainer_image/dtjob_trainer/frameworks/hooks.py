@@ -68,7 +68,7 @@ def in_training(target: str, *, does: str, gone: str, expected: str = "") -> Hoo
 
 
 def around(function: Callable[..., Any]) -> Wrap:
-    """A `Wrap`: calls of a replaced function go to `function`, with the replaced one before their arguments."""
+    """A `Wrap`: `function` is called in place of a replaced one, which it is given before the arguments of the call."""
 
     def wrap(own: Any) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -155,29 +155,29 @@ accumulators = attribute("_accumulators", "update rows without reading the whole
 trained_by = attribute("_trainable_variables", "know which variables an optimizer updates")
 """The variables that a built optimizer updates."""
 compiled_loss = attribute("_compile_loss", "see which losses a model was compiled with")
-"""The loss that a model was compiled with, as one object; None if there is none. Only ragged or sparse data asks."""
+"""The loss that a model was compiled with, as one object; None if there is none. Read for ragged or sparse data."""
 compiled_metrics = attribute("_compile_metrics", "see which metrics a model was compiled with")
 """The metrics that a model was compiled with, as one object; None if there are none."""
 loss_function = attribute("_compute_loss", "compute the loss of a model")
 """The function with which Keras's own step computes the loss, with those that layers add."""
 output_spec = imported("keras.src.backend:compute_output_spec")
-"""What a function gives for symbolic tensors: the function, and its arguments."""
+"""Given a function and its arguments, what the function gives for symbolic tensors."""
 takes_training = attribute("_call_has_training_arg", "call a model")
 """Whether the `call` of a model has an argument `training`."""
 loss_tracker = attribute("_loss_tracker", "report the loss")
 """The metric that counts the loss of a model."""
 update_step_of = method("_backend_update_step", "update variables of parameter servers")
-"""Update variables of TensorFlow's own: by optimizer, gradients that are summed, variables and rate."""
+"""Given an optimizer, summed gradients, variables of TensorFlow's own and a rate: update the variables."""
 decays = method("_use_weight_decay", "let weights decay")
 """Whether an optimizer lets the weights of a variable decay."""
 place_of = method("_get_variable_index", "find the slots of a variable")
 """Given an optimizer and a variable, the number of the variable in the lists of slots."""
 autocast = method("_maybe_autocast", "look up rows in the type of a layer")
-"""A value in the type that a layer computes with, if it were the value of the Keras variable."""
+"""Given a Keras variable and a value, the value in the type in which a layer computes with the variable."""
 clipped = method("_clip_gradients", "clip gradients as on one device")
 """Given an optimizer and gradients, the gradients as the optimizer clips them."""
 let_weights_decay = method("_apply_weight_decay", "let weights decay")
-"""Have the weights decay, of these variables, that an optimizer lets decay."""
+"""Given an optimizer and variables: let those weights decay among the variables that the optimizer lets decay."""
 is_overwritten = method("_overwrite_variable_with_gradient", "know which variables a gradient overwrites")
 """Whether, for an optimizer, the gradient of a variable is the variable's next value."""
 in_order = method("_flatten_metrics_in_order", "return what Model.evaluate does")

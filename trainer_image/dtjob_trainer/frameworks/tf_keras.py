@@ -55,7 +55,7 @@ counter_of = attribute("_train_counter", "restore the number of steps")
 conformed = method("_conform_to_outputs", "build losses and metrics")
 """Given compiled losses or metrics, outputs, and targets or weights: the latter in the structure of the outputs."""
 warn_of_missing = imported("tf_keras.src.optimizers.utils:filter_empty_gradients")
-"""Warn of variables without a gradient, as an optimizer does: of pairs of gradients and variables."""
+"""Given pairs of gradients and variables: warn of variables without a gradient, as an optimizer does."""
 
 
 def allow_means(loss: Any, allowed: bool) -> bool:

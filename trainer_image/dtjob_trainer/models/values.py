@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of variables by name, read and assigned in pieces as they are needed: memory may be short of a whole model
-more."""
+"""Values of variables by name, read and assigned in pieces as they are needed: memory may have no room for a second
+model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

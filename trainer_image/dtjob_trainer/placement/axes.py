@@ -28,7 +28,7 @@ class Call:
 
     @property
     def blocks_agree(self) -> bool:
-        """Whether all inputs that are rows run as often through the batch."""
+        """Whether all inputs that are rows run equally often through the batch."""
         return len({place.blocks for place in self.places.values()}) == 1
 
     def first(self, place: int) -> Any:
@@ -47,9 +47,9 @@ class Call:
         return None if value is None or rank < 0 else [int(axis) % rank for axis in np.ravel(value)]
 
     def spares_rows(self, place: int, more: int = 0) -> bool:
-        """Whether none of the axes that an input has is that of the rows. `more`: dimensions that the output has more.
+        """Whether none of the axes that an input has is that of the rows. False where they are not known.
 
-        False where they are not known.
+        - more: how many dimensions the output has beyond those of the first input.
         """
         axes = self.axes(place, self.rank() + more)
         return axes is not None and 0 not in axes
@@ -114,7 +114,7 @@ _KEEP_ROWS: dict[str, Callable[[Call], Any]] = {
     "TopKV2": lambda call: call.rank() > 1,
     "EnsureShape": lambda call: True,
 }
-"""Operations of which rows in the first input alone stay rows, if the function says so."""
+"""Operations that give rows if their first input alone is rows, and the function says so."""
 
 
 def _elementwise(call: Call) -> Any:

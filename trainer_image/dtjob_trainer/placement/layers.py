@@ -30,7 +30,7 @@ def _by_rows(package: str, own: Callable[..., Any]) -> Any:
             return own(self, *args, **kwargs)
 
         def given(value: Any) -> Any:
-            """What is no row: one device's."""
+            """What a layer is given: what is no row as one device has it."""
             other = isinstance(value, tf.Tensor) and kinds.kind(value) in (Kind.PARTIAL, Kind.LATER, Kind.SIZE)
             return found.same(value) if other else value
 

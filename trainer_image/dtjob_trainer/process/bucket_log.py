@@ -60,7 +60,7 @@ class BucketLog:
         self._thread.join(END_SECONDS)
 
     def _text(self) -> bytes:
-        """What is gathered; nothing while TensorFlow cannot write to the bucket: the program may bring what can."""
+        """What is gathered; nothing while TensorFlow cannot write to the bucket. The program may register what can."""
         scheme = self._folder.partition("://")[0]
         return self._gathered.read_bytes() if scheme in gfile.get_registered_schemes() else b""
 

@@ -104,7 +104,8 @@ def in_one_line(error: BaseException) -> str:
 
 
 def _told(error: BaseException) -> tuple[str, str]:
-    """The class and the line to tell. TensorFlow makes an UnknownError of one in a data function; that one is told.
+    """The class and the line to tell. If TensorFlow made an UnknownError of an error in a data function, they are those
+    of that error.
 
     The class is the nearest base that is not private (as NumPy's `_ArrayMemoryError` is).
     """

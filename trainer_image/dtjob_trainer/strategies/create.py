@@ -22,11 +22,12 @@ CROSS_DEVICE_OPS = {
 }
 """TensorFlow's names for `strategyOptions.crossDeviceOps`."""
 PATIENCE_SECONDS = 10.0
-"""After which TensorFlow itself waits for the leader, as it does for an hour, and names who is missing."""
+"""How long a task waits for the leader. TensorFlow itself then waits for an hour, and names the missing tasks."""
 ASK_AGAIN_SECONDS = (0.02, 0.5)
-"""At least and at most: a quarter of the time waited so far, so that a thousand workers are no storm of look-ups."""
+"""The shortest and the longest pause between two attempts. Within these it is a quarter of the time waited so far:
+a thousand workers must not flood the name server."""
 CONNECT_SECONDS = 1.0
-"""After which the name is looked up anew: the leader may have moved."""
+"""How long one attempt to connect may take. The next one looks the name up anew, as the leader may have moved."""
 
 
 def configure_devices(options: Mapping[str, Any]) -> None:
@@ -80,11 +81,11 @@ def _multi_worker_mirrored(task: Task) -> Any:
 
 
 def wait_for_leader(task: Task, patience: float = PATIENCE_SECONDS) -> bool:
-    """Return once the leader of `task`'s group listens on TensorFlow's port; False where it did not for so long.
+    """Return once the leader of `task`'s group listens on TensorFlow's port; False if it does not within `patience`.
 
-    At once at the leader itself, at which a group's TensorFlow processes meet. All are let go at the same moment.
-    Whoever asks before the leader listens is refused, and TensorFlow's gRPC asks again after a second, for which the
-    whole group waits: that was seen at one restart of eleven, on two busy cores. A connection that says nothing does
+    The TensorFlow processes of a group meet at the leader, which does not wait. All are let go at the same moment. If a
+    task asks before the leader listens, it is refused, and TensorFlow's gRPC asks again after a second. The whole group
+    waits for that, as was seen at one restart of eleven on two busy cores. A connection that says nothing does
     TensorFlow's server no harm.
     """
     if task.is_chief:

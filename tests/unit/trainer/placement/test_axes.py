@@ -9,8 +9,8 @@ from dtjob_trainer.placement.kinds import ROWS
 
 
 @pytest.mark.parametrize(("batch_dims", "found"), [(1, ROWS), (-1, None)])
-def test_rows_are_gathered_within_rows_if_their_number_is_that_of_a_batch(batch_dims: int, found: object) -> None:
-    """-1 of a vector of places is none: then the places of all rows choose columns of each row."""
+def test_a_gather_gives_rows_only_if_each_row_has_its_own_places(batch_dims: int, found: object) -> None:
+    """With batch_dims=-1 and a vector of places, each row is read at the places of all rows."""
     with tf.Graph().as_default():
         places = tf.compat.v1.placeholder(tf.int32, [None, 1] if batch_dims > 0 else [None])
         table = tf.compat.v1.placeholder(tf.float32, [None, 3])
