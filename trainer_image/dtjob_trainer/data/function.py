@@ -17,7 +17,7 @@ from dtjob_trainer.data.sharding import Eras, Rows, Sizes, epoch_order, file_pie
 from dtjob_trainer.errors import DataError
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)  # a program may keep it as the key of a dict, such as that of functools.cache
 class DataContext:
     """What a data function is told: which shard of which epoch to deliver, and from where on.
 

@@ -21,6 +21,11 @@ def test_the_context_has_the_sizes_and_keeps_validation_in_order() -> None:
         told.shuffled(0)
 
 
+def test_a_context_can_be_the_key_of_a_dict() -> None:
+    told = context.DataContext(seed=0, epoch=1, shard=0, shards=1, batch_size=4)
+    assert {told: "data"}[told] == "data"
+
+
 @given(
     counts=st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any),
     batch=st.integers(5, 32),
