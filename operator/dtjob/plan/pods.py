@@ -22,7 +22,7 @@ from dtjob.objects.pod.pod import pod
 from dtjob.plan.actions import Action, Create, Delete, Repair, StopServing
 from dtjob.plan.failure.budget import is_due
 from dtjob.plan.kueue import placed, pod_set_of
-from dtjob.plan.seen.children import PodState, TaskView, created_at, deleting, ended, facts_of, node_of
+from dtjob.plan.seen.children import PodState, TaskView, created_at, deleting, ended, facts_of, is_lost, node_of
 from dtjob.plan.seen.situation import Draft, Situation
 
 TRUSTED_FOR = timedelta(minutes=1)
@@ -243,10 +243,10 @@ def _controls(job: Job, pod: Manifest) -> bool:
 
 
 def _where(pod: Manifest, now: datetime) -> str:
-    node, lost = node_of(pod), facts_of(pod).lost_at
+    node = node_of(pod)
     if not node:
         return ""
-    if lost is None or now < lost:
+    if not is_lost(pod, now):
         return f" on node {node}"
     # Kubernetes keeps such a pod until the node is back, gone, or tainted out-of-service.
     return f" on node {node}, which does not answer (is it down for good? taint it node.kubernetes.io/out-of-service),"

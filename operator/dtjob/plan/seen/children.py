@@ -192,7 +192,7 @@ def asked_to_go_at(pod: Manifest) -> datetime:
 
 
 def is_lost(pod: Manifest, now: datetime) -> bool:
-    """Whether that moment has come."""
+    """Whether the pod counts as lost with its node by now."""
     lost = facts_of(pod).lost_at
     return lost is not None and now >= lost
 
@@ -226,7 +226,7 @@ def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodSt
     if facts.is_terminal:
         # Succeeded without the training container's end was never seen by a kubelet: do not call it success.
         return PodState.FAILED
-    if facts.lost_at is not None and now >= facts.lost_at:
+    if is_lost(pod, now):
         return PodState.LOST
     return PodState.RUNNING if facts.runs and facts.phase == "Running" else PodState.PENDING
 
