@@ -120,9 +120,11 @@ def make_config_map(situation: Situation) -> list[Create]:
     """Make the ConfigMap, for pods that are about to be made, unless the job has it. A job without pods asks for it
     first, as nobody may list or watch ConfigMaps. Raises Unread."""
     known = _config_map(situation)
-    if known is not None and (situation.children.owned_pods(situation.group_job) or _is_new(situation, known)):
-        return []
-    return [] if known is not None and _is_there(situation) else [_made(situation, known is not None)]
+    if known is None:
+        return [_made(situation, again=False)]
+    has_pods = bool(situation.children.owned_pods(situation.group_job))
+    has_it = has_pods or _is_new(situation, known) or _is_there(situation)
+    return [] if has_it else [_made(situation, again=True)]
 
 
 def _is_new(situation: Situation, known: Manifest) -> bool:
