@@ -13,7 +13,7 @@ from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Children, Unread
 from tests.unit.operator import builders
-from tests.unit.operator.controller.test_reconciler import all_run, phase, world
+from tests.unit.operator.controller.test_reconciler import all_run, phase
 from tests.unit.operator.simulation.operator import World
 
 CHIEF = "digits-chief-0-0"
@@ -35,7 +35,7 @@ def take_label(made: World, name: str, label: str) -> None:
 
 @pytest.mark.parametrize("heard_by", ["watch", "resync", "new operator"])
 def test_a_pod_that_lost_the_label_by_which_it_is_watched_is_replaced_when_it_has_ended(heard_by: str):
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         running(made)
         take_label(made, CHIEF, labels.JOB_NAME)
         if heard_by != "watch":
@@ -52,7 +52,7 @@ def test_a_pod_that_lost_the_label_by_which_it_is_watched_is_replaced_when_it_ha
 
 @pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
 def test_a_lost_label_that_the_watch_does_not_select_changes_nothing(label: str):
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         running(made)
         take_label(made, CHIEF, label)
         made.run(60)
@@ -64,7 +64,7 @@ def test_a_lost_label_that_the_watch_does_not_select_changes_nothing(label: str)
 
 def test_a_pod_that_lost_its_label_before_all_were_there_is_replaced():
     """Its own create says that it exists already."""
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.cluster.failing["create Pod digits-worker-1-0"] = ClusterError("timeout")
         made.run(1)
         take_label(made, CHIEF, labels.JOB_NAME)
@@ -77,7 +77,7 @@ def test_a_pod_that_lost_its_label_before_all_were_there_is_replaced():
 
 
 def test_a_pod_that_is_really_gone_is_replaced_after_one_call():
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         running(made)
         made.cluster.remove("Pod", CHIEF)
         made.run(1)
@@ -87,7 +87,7 @@ def test_a_pod_that_is_really_gone_is_replaced_after_one_call():
 
 
 def test_nothing_is_replaced_while_the_cluster_does_not_answer():
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         running(made)
         made.cluster.failing[f"get Pod {CHIEF}"] = ClusterError("timeout")
         take_label(made, CHIEF, labels.JOB_NAME)
@@ -102,7 +102,7 @@ def test_nothing_is_replaced_while_the_cluster_does_not_answer():
 @pytest.mark.parametrize(("name", "next_one"), [("digits-worker-1-0", "digits-worker-1-1"), (CHIEF, None)])
 def test_a_pod_whose_owner_is_no_job_is_asked_for_once(name: str, next_one: str | None):
     """Somebody has edited its owner reference and left the uid in it. A chief's successor waits for its end."""
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         running(made)
         made.cluster.rules.tampered.add(made.pods[name]["metadata"]["uid"])
         made.cluster.change("Pod", name, lambda one: one["metadata"]["ownerReferences"][0].update(apiVersion="b/v1"))

@@ -20,10 +20,6 @@ from tests.unit.operator.simulation import operator
 from tests.unit.operator.simulation.operator import World, job_manifest
 
 
-def world(job: Job) -> World:
-    return World(job)
-
-
 def all_run(made: World) -> None:
     for name in made.pods:
         made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
@@ -43,7 +39,7 @@ def kinds(calls: Sequence[str]) -> list[str]:
 
 def test_a_pod_that_goes_during_the_call_that_deletes_it_is_deleted_once() -> None:
     """Its deletion is told by a watch later, and the other pods, which end, bring about a plan before that."""
-    with world(builders.job(workers=3)) as made:
+    with World(builders.job(workers=3)) as made:
         made.run(3)
         for name in list(made.pods)[1:]:
             made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
@@ -59,7 +55,7 @@ def test_a_pod_that_goes_during_the_call_that_deletes_it_is_deleted_once() -> No
 
 def test_the_pods_of_a_big_job_are_deleted_without_a_walk_through_all_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pod without a node is gone at once. 4,000 of them took 1.6 s of CPU."""
-    with world(builders.job(workers=100)) as made:
+    with World(builders.job(workers=100)) as made:
         made.run(3)
         walks, children = list[JobKey](), Store.children
 
@@ -75,7 +71,7 @@ def test_the_pods_of_a_big_job_are_deleted_without_a_walk_through_all_for_each(m
 
 
 def test_a_new_job_gets_its_pods_before_its_first_status():
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.run(3)
         assert set(kinds(made.cluster.calls[:3])) == {"create Service", "create ConfigMap", "create NetworkPolicy"}
         assert kinds(made.cluster.calls[3:6]) == ["create Pod"] * 3
@@ -85,7 +81,7 @@ def test_a_new_job_gets_its_pods_before_its_first_status():
 
 def test_no_pod_starts_while_a_shared_object_is_refused():
     """A pod without its Service has no name; without its NetworkPolicy anybody may reach TensorFlow's port."""
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.cluster.put(stranger("Service", "digits"))
         made.run(60)
         assert made.pods == {}
@@ -98,7 +94,7 @@ def test_no_pod_starts_while_a_shared_object_is_refused():
 
 
 def test_a_pod_of_another_owner_with_a_tasks_name_is_reported_once_and_left_alone():
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.cluster.put(stranger("Pod", "digits-worker-0-0"))
         made.run(600)
         assert sorted(event.reason for event in made.cluster.events) == ["Blocked", "FailedCreate", "SuccessfulCreate"]
@@ -114,7 +110,7 @@ def test_a_pod_of_another_owner_with_a_tasks_name_is_reported_once_and_left_alon
 
 
 def test_a_pod_is_deleted_once_however_late_the_watch_shows_it(monkeypatch: pytest.MonkeyPatch):
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.run(10)
         all_run(made)
         made.run(10)
@@ -130,7 +126,7 @@ def test_a_pod_is_deleted_once_however_late_the_watch_shows_it(monkeypatch: pyte
 
 def test_a_pod_is_taken_out_of_service_once_however_late_the_watch_shows_it(monkeypatch: pytest.MonkeyPatch):
     """It is being deleted already, so no deletion of ours tells how it is stored."""
-    with world(builders.job(program=False)) as made:
+    with World(builders.job(program=False)) as made:
         made.run(10)
         all_run(made)
         made.run(10)
@@ -146,7 +142,7 @@ def test_a_pod_is_taken_out_of_service_once_however_late_the_watch_shows_it(monk
 
 def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():
     """kubectl delete returns before the children are collected; nobody should be told to delete them."""
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.run(1)
         all_run(made)
         made.run(1)
@@ -178,7 +174,7 @@ def blocked(made: World) -> str:
 @pytest.mark.parametrize("what", ["Service digits", "Pod digits-worker-0-0"])
 def test_a_create_that_keeps_failing_is_said_until_it_works(what: str):
     """Such as one that a fail-closed admission webhook stands before: 500 is no refusal, but it may stay."""
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.cluster.failing[f"create {what}"] = WEBHOOK_DOWN
         made.run(1)
         assert (reason(made), blocked(made)) == ("WaitingForPods", "absent")  # it may pass
@@ -196,7 +192,7 @@ def test_a_create_that_keeps_failing_is_said_until_it_works(what: str):
 
 
 def test_a_deletion_that_keeps_failing_is_said_until_it_works():
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.run(1)
         all_run(made)
         made.run(1)
@@ -215,7 +211,7 @@ def test_a_deletion_that_keeps_failing_is_said_until_it_works():
 
 
 def test_a_spec_that_the_operator_cannot_read_is_not_accepted():
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.run(1)
         made.cluster.change(KIND, "digits", lambda one: one["spec"].update(strategy="blue"))
         made.run(30)
@@ -236,7 +232,7 @@ def test_a_pod_that_cannot_be_built_is_said_as_one_that_is_refused(monkeypatch: 
     def stumble(*_: object, **__: object) -> Manifest:
         raise AttributeError("'str' object has no attribute 'get'")
 
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         with monkeypatch.context() as patch:
             patch.setattr(pods, "pod", stumble)
             made.run(30)
@@ -253,7 +249,7 @@ def test_an_unexpected_error_is_reported_in_one_event_and_the_job_recovers(monke
     def stumble(*_: object) -> None:
         raise AttributeError("'str' object has no attribute 'get'")
 
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         with monkeypatch.context() as patch:
             patch.setattr(reconciler, "plan", stumble)
             with pytest.raises(AssertionError, match="a bug in dtjob"):
@@ -274,7 +270,7 @@ def test_an_object_that_is_changed_again_and_again_is_repaired_less_and_less_oft
         if manifest["kind"] == kind and not drift.drifted(shared_object(made.job, kind), manifest):
             made.cluster.change(kind, "digits", lambda one: one["spec"].update(ports=[], ingress=[{}]))
 
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         watcher, made.cluster._watcher = made.cluster._watcher, meddle
         made.run(1200)
         repairs = made.cluster.calls.count(f"repair {kind} digits")
@@ -295,7 +291,7 @@ REFUSED = Refused("denied the request; delete it")
 def test_the_wait_before_a_start_is_no_longer_because_a_call_fails():
     """What fails is tried again ever later, and no more often than once a minute in the end."""
     policy = {"backoff": {"initialSeconds": 100, "maxSeconds": 100}}
-    with world(builders.job(failurePolicy=policy)) as made:
+    with World(builders.job(failurePolicy=policy)) as made:
         made.run(1)
         all_run(made)
         made.cluster.failing["delete Pod digits-worker-1-0"] = REFUSED
@@ -310,7 +306,7 @@ def test_the_wait_before_a_start_is_no_longer_because_a_call_fails():
 
 
 def test_only_a_pod_whose_predecessor_is_in_service_waits_for_its_removal():
-    with world(builders.job(program=False)) as made:
+    with World(builders.job(program=False)) as made:
         made.run(1)
         all_run(made)
         made.run(1)
@@ -326,7 +322,7 @@ def test_only_a_pod_whose_predecessor_is_in_service_waits_for_its_removal():
 
 def test_a_shared_object_that_is_gone_before_its_repair_is_created_again():
     """Its DELETED may never come: kopf lists a moment after us, and again after each watch that was cut."""
-    with world(builders.job()) as made:
+    with World(builders.job()) as made:
         made.run(1)
         made.lose_watch()
         made.cluster.change("Service", "digits", lambda one: one["spec"].update(selector={"a": "b"}))
@@ -338,7 +334,7 @@ def test_a_shared_object_that_is_gone_before_its_repair_is_created_again():
 
 def test_a_job_that_is_being_deleted_is_left_alone():
     job = builders.job()
-    with world(job) as made:
+    with World(job) as made:
         made.run(0.02)
         made.cluster.change(
             KIND, "digits", lambda one: one["metadata"].update(deletionTimestamp="2026-11-21T10:00:00Z")
