@@ -28,6 +28,16 @@ def all_run(made: World) -> None:
     made.run(1)
 
 
+def starts_slowly(made: World, name: str) -> None:
+    """This pod has a node, and its kubelet does not get as far as to start it."""
+
+    def creating(pod: Manifest) -> None:
+        pod["spec"]["nodeName"] = "node-1"
+        pod["status"] = builders.waiting("ContainerCreating")
+
+    made.cluster.change("Pod", name, creating)
+
+
 def set_spec(made: World, **fields: Any) -> None:
     def change(job: Manifest) -> None:
         job["spec"].update(fields)
@@ -135,13 +145,8 @@ def test_the_events_of_a_pod_that_does_not_start_are_read_once_a_minute(refused:
         made.cluster.warning_about = warning_about  # type: ignore[method-assign]
         made.run(1)
         stuck = made.pods["digits-worker-0-0"]
-
-        def creating(pod: Manifest) -> None:
-            pod["spec"]["nodeName"] = "node-1"
-            pod["status"] = builders.waiting("ContainerCreating")
-
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.running()))
-        made.cluster.change("Pod", "digits-worker-0-0", creating)
+        starts_slowly(made, "digits-worker-0-0")
         made.run(20)
         assert asked == [stuck["metadata"]["uid"]]
         message = made.job.status["message"]
@@ -161,10 +166,6 @@ def test_a_pod_that_is_slow_is_asked_about_when_a_status_is_due_that_says_so(mon
         asked.append(pod_uid)
         return "FailedMount: no such volume"
 
-    def creating(pod: Manifest) -> None:
-        pod["spec"]["nodeName"] = "node-1"
-        pod["status"] = builders.waiting("ContainerCreating")
-
     with world(workers=1) as made:
         get = made.cluster.get
 
@@ -176,7 +177,7 @@ def test_a_pod_that_is_slow_is_asked_about_when_a_status_is_due_that_says_so(mon
         made.cluster.warning_about = warning_about  # type: ignore[method-assign]
         made.run(1)
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.running()))
-        made.cluster.change("Pod", "digits-worker-0-0", creating)
+        starts_slowly(made, "digits-worker-0-0")
         made.run(25)
         assert asked == []
         assert not made.job.status
@@ -191,13 +192,8 @@ def test_a_config_map_is_made_again_and_a_refused_pod_beside_it_is_told_of_once(
         made.run(1)
         (first,) = made.cluster.of_kind("ConfigMap")
         made.cluster.remove("ConfigMap", first["metadata"]["name"])
-
-        def creating(pod: Manifest) -> None:
-            pod["spec"]["nodeName"] = "node-1"
-            pod["status"] = builders.waiting("ContainerCreating")
-
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.running()))
-        made.cluster.change("Pod", "digits-worker-0-0", creating)
+        starts_slowly(made, "digits-worker-0-0")
         made.run(120)
         assert len(config_maps(made)) == 1
         told = [one.reason for one in made.cluster.events]
@@ -219,13 +215,8 @@ def test_a_deleted_config_map_is_created_again_if_a_pod_does_not_start() -> None
         assert config_maps(made) == []
         made.cluster.remove("Pod", "digits-worker-0-0")
         made.run(5)
-
-        def creating(pod: Manifest) -> None:
-            pod["spec"]["nodeName"] = "node-1"
-            pod["status"] = builders.waiting("ContainerCreating")
-
         (new,) = [name for name in made.pods if "worker" in name]
-        made.cluster.change("Pod", new, creating)
+        starts_slowly(made, new)
         made.run(20)
         assert config_maps(made) != []
         assert first["metadata"]["uid"] not in config_maps(made)
