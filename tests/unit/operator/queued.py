@@ -133,12 +133,10 @@ class Story(story.Story):
 
     def scale(self, workers: int, least: int | None = None) -> None:
         """The user asks for another number of workers, and for another minimum where given."""
-        spec = self.job.spec
-        policy = (
-            spec.elastic_policy if least is None else spec.elastic_policy.model_copy(update={"min_replicas": least})
-        )
-        worker = spec.replica_specs.worker.model_copy(update={"replicas": workers})
-        self.change(elastic_policy=policy, replica_specs=spec.replica_specs.model_copy(update={"worker": worker}))
+        policy = self.job.spec.elastic_policy
+        if least is not None:
+            policy = policy.model_copy(update={"min_replicas": least})
+        self.change(workers, elastic_policy=policy)
         metadata = self.job.metadata
         self.job = self.job.model_copy(
             update={"metadata": metadata.model_copy(update={"generation": metadata.generation + 1})}

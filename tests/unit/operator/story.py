@@ -49,8 +49,12 @@ class Story:
 
     # What others do
 
-    def change(self, **spec: Any) -> None:
-        """The user writes these fields of the spec, by their Python names."""
+    def change(self, replicas: int | None = None, **spec: Any) -> None:
+        """What a user or an HPA writes: another number of workers, and fields of the spec by their Python names."""
+        if replicas is not None:
+            roles = self.job.spec.replica_specs
+            worker = roles.worker.model_copy(update={"replicas": replicas})
+            spec["replica_specs"] = roles.model_copy(update={"worker": worker})
         self.job = self.job.model_copy(update={"spec": self.job.spec.model_copy(update=spec)})
 
     def becomes(self, name: str, status: dict[str, Any]) -> None:

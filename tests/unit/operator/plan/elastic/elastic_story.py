@@ -21,15 +21,6 @@ class Story(story.Story):
         blocks = {"checkpoint": CLAIM, "elasticPolicy": {"minReplicas": least, "maxReplicas": most}, **spec}
         super().__init__(builders.job(strategy, replicaSpecs=roles, **blocks))
 
-    def change(self, replicas: int | None = None, **spec: Any) -> None:
-        """What a user or an HPA writes: another number of workers, and fields of the spec by their Python names."""
-        old = self.job.spec.replica_specs
-        if replicas is not None:
-            spec["replica_specs"] = old.model_copy(
-                update={"worker": old.worker.model_copy(update={"replicas": replicas})}
-            )
-        super().change(**spec)
-
     def shrunk(self) -> "Story":
         """Began with room for two of four workers, and went on with these at 300."""
         self.settle(NOW)
