@@ -175,14 +175,17 @@ def succeed(draft: Draft) -> None:
         checkpoint, defaults = draft.situation.group_job.spec.checkpoint, draft.situation.defaults
         storage = checkpoint.storage if checkpoint else None
         where = (storage and storage.uri) or defaults.checkpoints or (storage.mount_path if storage else "its storage")
-        words = f"nothing was left to train: the job found a checkpoint of step {step} in {where}"
-        words += ", of a run that has ended; raise the number of epochs or steps to train on, or"
-        words += f" {defaults.anew} to train again"
+        words = (
+            f"nothing was left to train: the job found a checkpoint of step {step} in {where}, of a run that has "
+            f"ended; raise the number of epochs or steps to train on, or {defaults.anew} to train again"
+        )
         message = f"training has ended: {words}"
         draft.add_event("Warning", NOTHING_TO_TRAIN, f"{words[0].upper()}{words[1:]}")
     elif report.get("stepped") is False and not draft.status.first_step_time and not report.get("restoredStep"):
-        words = "the program ended with exit code 0 and trained no step; look in its log for why it calls neither fit "
-        words += "nor train"
+        words = (
+            "the program ended with exit code 0 and trained no step; look in its log for why it calls neither fit nor "
+            "train"
+        )
         message = f"training has ended: {words}"
         draft.add_event("Warning", NOTHING_TRAINED, f"{words[0].upper()}{words[1:]}")
     elif (found := report.get("weights")) is not None:

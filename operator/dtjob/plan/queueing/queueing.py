@@ -66,10 +66,11 @@ def _queueing(draft: Draft, slices: Slices) -> Pause | None:
         return None
     begun = draft.status.start_time is not None and not holds(draft.status.conditions, SUSPENDED)
     if entry is None and begun:  # it runs without a queue
-        said = (
+        ignored = (
             f"label {kueue.QUEUE} is {name}, but the job runs without a queue: it counts when the job goes on after a "
+            "suspension (spec.suspend: true, then false)"
         )
-        note_no_queue(draft, f"{said}suspension (spec.suspend: true, then false)" if name else "")
+        note_no_queue(draft, ignored if name else "")
         return None
     if kueue_is is not Kueue.THERE:
         return _nobody_there(draft, name)

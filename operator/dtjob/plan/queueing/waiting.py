@@ -28,16 +28,20 @@ def pause_of(situation: Situation, workload: Workload) -> Pause:
     event, cause = messages_of(workload.queue)
     if workload.finished:
         why = _why(workload.condition(FINISHED))
-        words = f"Workload {workload.name} is finished {why}, and the job is not: delete that Workload, and the job is "
-        return Pause("WorkloadFinished", f"{words}queued again", event, "the job's Workload is finished")
+        words = (
+            f"Workload {workload.name} is finished {why}, and the job is not: delete that Workload, and the job is "
+            "queued again"
+        )
+        return Pause("WorkloadFinished", words, event, "the job's Workload is finished")
     if workload.evicted:
         cause = evicted(workload)
     if not workload.active:
         said = workload.condition(EVICTED).get("message")
+        why = f": {said}" if said else ""
         words = (
-            f"Workload {workload.name} is deactivated{f': {said}' if said else ''}; the job is queued again when its "
+            f"Workload {workload.name} is deactivated{why}; the job is queued again when its spec.active is true "
+            "(kubectl patch workloads.kueue.x-k8s.io)"
         )
-        words += "spec.active is true (kubectl patch workloads.kueue.x-k8s.io)"
         return Pause("Deactivated", words, event, cause)
     if workload.reserved and not workload.evicted:
         return Pause(QUOTA_RESERVED, reserved(workload), event, cause)
