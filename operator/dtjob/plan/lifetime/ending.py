@@ -83,8 +83,9 @@ def _describe(draft: Draft, situation: Situation) -> None:
     status, now = situation.status, draft.now
     if situation.evaluator and situation.evaluator.up:  # after it was given up, until it is removed
         status = set_condition(status, EVALUATION_GIVEN_UP, False, "EvaluatorAtWork", "", now)
-    counted = count_tasks(status, situation.views)
-    status = counted if keeps_account(situation) else counted.remembering(finished=status.internal.finished)
+    finished, status = status.internal.finished, count_tasks(status, situation.views)
+    if not keeps_account(situation):
+        status = status.remembering(finished=finished)
     if status.phase is Phase.SUCCEEDED and situation.written.ended:  # its pods may have been removed since
         status = status.but(ready=situation.status.ready)
     status = set_condition(status, BLOCKED, False, "JobEnded", "", now)
