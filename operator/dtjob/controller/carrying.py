@@ -20,8 +20,8 @@ Call = Delete | StopServing | PatchWorkload
 
 
 class Carrying:
-    """Carries one plan for `job` out. `beside`: actions of it that were carried out before: what is known of them
-    stays."""
+    """Carries out one plan for `job`. `beside`: actions of the plan that were carried out before. What is known of
+    them stays."""
 
     def __init__(
         self, means: Means, key: JobKey, job: Job, actions: Iterable[Action], beside: Iterable[Action] = ()

@@ -19,7 +19,7 @@ VALIDATIONS = "x-kubernetes-validations"
 LIST_KEYS = "x-kubernetes-list-map-keys"
 LIST_TYPE = "x-kubernetes-list-type"
 QUANTITY = "quantity"
-"""The format of a text or number that is one."""
+"""The format of a text or number that is a quantity."""
 _KEPT = (
     *("type", "format", "description", "enum", "minimum", "maximum", "minLength", "maxLength", "pattern"),
     *("minItems", "maxItems", "minProperties", "maxProperties", "required", "nullable", INT_OR_STRING),

@@ -64,7 +64,7 @@ LONGEST_NAME = 63
 
 
 def priority(kind: str, name: str, value: int) -> dict[str, Any]:
-    """What a Workload's spec says of a WorkloadPriorityClass or PriorityClass, which decides who goes first."""
+    """The fields of a Workload's spec for a class of this kind. Its value decides which Workload goes first."""
     group = GROUP if kind == "WorkloadPriorityClass" else "scheduling.k8s.io"
     return {"priorityClassRef": {"group": group, "kind": kind, "name": name}, "priority": value}
 

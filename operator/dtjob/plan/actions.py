@@ -113,8 +113,8 @@ class Plan:
     between two lines can only repeat what is safe to repeat; only a new job's first objects may come before
     (`order.py`). `only_counts`: it tells of counts alone, or is a first status that only says what pods wait for.
     `look_again_at` is when time alone can change the plan.
-    `events_of` is the uid of a pod whose own events are to be read, for the status to say them. `unless_there` is then
-    to be made if the cluster does not have it.
+    `events_of` is the uid of a pod whose own events are to be read, for the status to say them. `unless_there` is to be
+    made after that, if the cluster does not have it.
     """
 
     actions: tuple[Action, ...] = ()

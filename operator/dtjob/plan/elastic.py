@@ -391,7 +391,7 @@ def was_resized_last(status: Status) -> bool:
 
 
 def _workers(status: Status) -> Workers:
-    """Of a job that has some."""
+    """The workers of a job that has some."""
     assert status.workers is not None
     return status.workers
 

@@ -98,7 +98,7 @@ def number_text(value: Any) -> str:
 
 
 def speed_text(value: float) -> str:
-    """Steps per second as text: one decimal, and three significant digits below 10, and of what no machine does."""
+    """Steps per second as text: one decimal from 10 on; three significant digits below 10, and from 1e15 on."""
     return f"{value:.1f}" if 10 <= value < 1e15 else f"{value:.3g}"
 
 

@@ -64,8 +64,8 @@ class Holds:
         self._holds = {what: hold for what, hold in self._holds.items() if what in wanted}
 
     def next_try(self, now: float) -> float | None:
-        """Seconds until the first of what is held may be tried, None if nothing is. At least the
-        shortest wait: what is over by now may be held up by something else, such as a pod by its role."""
+        """Seconds until the first of what is held may be tried, at least the shortest wait. None if nothing is held.
+        Something else may hold up what may be tried by now, as a role holds up its pods."""
         waits = [hold.until - now for hold in self._holds.values()]
         return max(IN_THE_WAY.first, min(waits)) if waits else None
 

@@ -46,7 +46,7 @@ class Slots:
         self._looks_again = False
 
     @asynccontextmanager
-    async def of(self, key: JobKey, kind: str) -> AsyncIterator["Slot"]:
+    async def of(self, key: JobKey, kind: str) -> AsyncIterator[Slot]:
         """A slot for a call of this job. Calls of one `kind` take equally long in the same namespace."""
         await self.acquire(key)
         slot, began = Slot(), _now()

@@ -65,7 +65,8 @@ def manifest_text() -> str:
 
 
 def _plain(part: Any) -> Any:
-    """The part without descriptions, and without nulls, which are left out before. These may be names of fields too."""
+    """The part without `description`, and without `nullable`, because a manifest loses its nulls before it is checked.
+    An object under one of these names is the schema of a field, and stays."""
     if not isinstance(part, dict):
         return part
     noise = ("description", "nullable")

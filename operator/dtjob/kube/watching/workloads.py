@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads of Kueue in the store: listed and watched for as long as there is Kueue, which may come and go.
 
-Where there is no Kueue, the API server is only asked whether it has it by now: seldom, unless a job waits for it.
+Where there is no Kueue, the API server is only asked whether it has Kueue by now: seldom, unless a job names a queue.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from dtjob.plan.seen.workload import Kueue
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_SECONDS = 5.0
-"""How often an API server without Kueue is asked whether it has it by now, while a job waits in a queue."""
+"""How often an API server without Kueue is asked whether it has Kueue by now, while a job names a queue."""
 MOST_TICKS = 60
-"""The same where no job does, times LOOK_EVERY_SECONDS: 1, 2, 4, … and in the end this."""
+"""While no job names a queue, the waits grow: 1, 2, 4, … times LOOK_EVERY_SECONDS, and at most so many times."""
 
 
 class Workloads:

@@ -6,9 +6,9 @@ and gains nothing if the process had trained well. If a user wants a new pod, a 
 container ends, and `plan/failure/rules.py` asks the rule.
 
 The time from a pod's deletion to SIGKILL is one number for the pod, its supervisor and `dtjob run`. A preStop hook of
-the training container takes its time from it: the kubelet sends SIGTERM only when the hook has ended. The seconds of
-`preStop.sleep` are known, and what no template says otherwise is longer by them. (Other hooks are refused where there
-is something to save.)
+the training container uses up part of this time: the kubelet sends SIGTERM only when the hook has ended. The seconds
+of `preStop.sleep` are known. They are added to the time, unless the template gives it. (Other hooks are refused where
+there is something to save.)
 """
 
 import json

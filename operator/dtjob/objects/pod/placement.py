@@ -67,8 +67,8 @@ def without_nearness(job: Job) -> Job:
 
 
 NODE_LOST_SECONDS = 30
-"""How long a training pod stays bound to a node that was lost, which was silent for most of a minute before it got the
-taint. Kubernetes gives every pod 300 s (DefaultTolerationSeconds), in which the whole group would wait."""
+"""How long a training pod stays bound to a lost node after the node got its taint. By then the node has been silent
+for most of a minute. Kubernetes gives every pod 300 s (DefaultTolerationSeconds), and the whole group would wait."""
 NODE_LOST_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 

@@ -42,9 +42,11 @@ class Restart:
 
 @dataclass(frozen=True)
 class Renew:
-    """These tasks get a new attempt, which is no restart of training: they have finished and are needed again, or have
-    to go to another node. `why` says so to users; empty: not. `failed`: it is the evaluator, for which training does
-    not wait. That is counted apart."""
+    """These tasks get a new attempt, which is no restart of training. They have finished and are needed again, they
+    have to go to another node, or the evaluator has failed, for which training does not wait.
+
+    `why` says so to users; if it is empty, nothing is said. `failed`: the evaluator has failed. That is counted apart.
+    """
 
     tasks: tuple[Task, ...]
     why: str = ""

@@ -65,9 +65,8 @@ def with_progress(job: Job, status: Status, reports: Mapping[str, dict[str, Any]
     evaluator = reports.get(f"{Role.EVALUATOR.value}-0", {})
     if not chief and not evaluator:
         return status
-    tells = (
-        "step" in chief and status.phase is not Phase.FAILED
-    )  # the end of a process knows better than its last report
+    # The end of a process knows better than its last report.
+    tells = "step" in chief and status.phase is not Phase.FAILED
     progress = _training(chief, status.progress, now) if tells else status.progress
     saved, result = saved_checkpoint(chief), evaluator.get("evaluation")
     newer = saved is not None and saved.step >= status.checkpoint_step

@@ -89,7 +89,7 @@ class Situation:
 
     @property
     def changing(self) -> Workers | None:
-        """The workers of a job whose number of them may change, or is changing; None of any other."""
+        """The workers of a job, if their number may change or is changing; else None."""
         workers, job = self.status.workers, self.group_job
         if workers is None or job.spec.replica_specs.worker is None:
             return None
@@ -186,7 +186,7 @@ class Draft:
         self.events_of = ""
         """The uid of a pod whose own events are to be read."""
         self.unless_there: Create | None = None
-        """What is then to be made if the cluster does not have it."""
+        """What is to be made after these events are read, if the cluster does not have it."""
 
     @property
     def status(self) -> Status:
