@@ -70,10 +70,10 @@ class Holds:
         return max(IN_THE_WAY.first, min(waits)) if waits else None
 
 
-AT_ONCE = 5
+REPAIRS_AT_ONCE = 5
 """Repairs of one object that are made at once; each later one waits twice as long as the one before."""
-WAIT = Backoff(2.0, 60.0)
-FORGOTTEN_AFTER = timedelta(minutes=15)
+REPAIR_WAIT = Backoff(2.0, 60.0)
+REPAIRS_FORGOTTEN_AFTER = timedelta(minutes=15)
 """An object that was left alone so long begins anew."""
 
 
@@ -90,11 +90,11 @@ class RepairLimit:
 
     def wait(self, what: Hashable, now: datetime) -> timedelta:
         """How long it is to be left as it is."""
-        if (times := self._times(what, now)) < AT_ONCE:
+        if (times := self._times(what, now)) < REPAIRS_AT_ONCE:
             return timedelta()
-        wait = timedelta(seconds=WAIT.after(times - AT_ONCE + 1))
+        wait = timedelta(seconds=REPAIR_WAIT.after(times - REPAIRS_AT_ONCE + 1))
         return max(self._repaired[what][1] + wait - now, timedelta())
 
     def _times(self, what: Hashable, now: datetime) -> int:
         times, last = self._repaired.get(what, (0, now))
-        return times if now - last <= FORGOTTEN_AFTER else 0
+        return times if now - last <= REPAIRS_FORGOTTEN_AFTER else 0

@@ -31,9 +31,9 @@ def progress_every(jobs: int) -> timedelta:
     return max(SHORTEST_PROGRESS, timedelta(seconds=jobs / PROGRESS_WRITES_A_SECOND))
 
 
-SHORTEST_SECONDS = 1.0
+SHORTEST_STATUS_SECONDS = 1.0
 """Within this the pods of a small job start, or end, one after another."""
-LONGEST_SECONDS, LONGEST_FIRST_SECONDS = 5.0, 10.0
+LONGEST_STATUS_SECONDS, LONGEST_FIRST_SECONDS = 5.0, 10.0
 """While there is much to do: what other jobs wait for comes first. The second for the first status of a job whose pods
 are there: by then most of them run, and it says so at once."""
 FIRST_SECONDS_A_JOB, MOST_FIRST_SECONDS = 0.1, 30.0
@@ -61,12 +61,12 @@ class StatusDelay:
         many are due or looked at. `first`: whether it has none yet, for which its user looks."""
         beside = self._beside(key, first)
         waited, much = now - self._since.setdefault(key, now), jobs > MUCH
-        most = LONGEST_SECONDS if much else SHORTEST_SECONDS
+        most = LONGEST_STATUS_SECONDS if much else SHORTEST_STATUS_SECONDS
         if first:
             crowd = FIRST_SECONDS_A_JOB * beside if beside > MUCH else 0.0
             most = min(max(LONGEST_FIRST_SECONDS if much else 0.0, crowd), MOST_FIRST_SECONDS)
         left = min(most, self._longest) - waited
-        return max(left, SHORTEST_SECONDS / 2) if left > 0 else 0.0
+        return max(left, SHORTEST_STATUS_SECONDS / 2) if left > 0 else 0.0
 
     def forget(self, key: JobKey) -> None:
         """Note that the status of this job waits no more."""

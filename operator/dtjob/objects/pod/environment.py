@@ -127,7 +127,7 @@ def _literal(values: dict[str, str]) -> list[Variable]:
 
 CRASHES = (Signal.SIGABRT, Signal.SIGBUS, Signal.SIGFPE, Signal.SIGILL, Signal.SIGKILL, Signal.SIGSEGV)
 """The signals of a process that broke or was killed from outside; the others are sent to end it."""
-REASONS = ("Error", "OOMKilled")
+CRASH_REASONS = ("Error", "OOMKilled")
 """The reasons of a container that ends over one of them."""
 
 
@@ -155,13 +155,13 @@ def _is_about(rule: FailureRule, one: Signal) -> bool:
     if rule.on_signals is not None:
         return one in rule.on_signals
     if rule.on_reasons is not None:
-        return any(reason in REASONS for reason in rule.on_reasons)
+        return any(reason in CRASH_REASONS for reason in rule.on_reasons)
     return rule.on_pod_conditions is None  # with roles alone it is about every failure of theirs
 
 
 WITHOUT_CHECKPOINTS = 30
 """Kubernetes' default terminationGracePeriodSeconds: there is nothing to save."""
-LEAST = 2
+LEAST_AFTER_SIGTERM = 2
 """Seconds that a kubelet leaves after SIGTERM, however long the hook took."""
 
 
@@ -176,9 +176,9 @@ def pod_seconds(job: Job, task: Task) -> int:
 
 
 def seconds_after_sigterm(job: Job, task: Task) -> int:
-    """What is left of that when the training container gets SIGTERM."""
+    """What is left of the pod's seconds when the training container gets SIGTERM."""
     whole, slept = pod_seconds(job, task), _slept(job, task)
-    return max(whole - slept, LEAST) if slept else whole
+    return max(whole - slept, LEAST_AFTER_SIGTERM) if slept else whole
 
 
 def _slept(job: Job, task: Task) -> int:

@@ -8,7 +8,7 @@ import pytest
 from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
 from dtjob.controller.cluster import ClusterError, JobKey, Refused
-from dtjob.controller.pace.backoff import AT_ONCE, WAIT
+from dtjob.controller.pace.backoff import REPAIR_WAIT, REPAIRS_AT_ONCE
 from dtjob.controller.store import Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
@@ -274,10 +274,10 @@ def test_an_object_that_is_changed_again_and_again_is_repaired_less_and_less_oft
         watcher, made.cluster._watcher = made.cluster._watcher, meddle
         made.run(1200)
         repairs = made.cluster.calls.count(f"repair {kind} digits")
-        assert AT_ONCE < repairs < AT_ONCE + 8 + 1200 / WAIT.longest
+        assert REPAIRS_AT_ONCE < repairs < REPAIRS_AT_ONCE + 8 + 1200 / REPAIR_WAIT.longest
         assert len(made.pods) == 3
         made.cluster._watcher = watcher
-        made.run(WAIT.longest)
+        made.run(REPAIR_WAIT.longest)
         assert not drift.drifted(shared_object(made.job, kind), made.cluster.objects[kind, "digits"])
 
 

@@ -11,7 +11,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.api.status.internal import Internal
 from dtjob.controller import store as store_module
-from dtjob.controller.pace.backoff import AT_ONCE
+from dtjob.controller.pace.backoff import REPAIRS_AT_ONCE
 from dtjob.controller.store import TOMBSTONES, Memory, Store
 from dtjob.objects import drift, labels, shared
 from dtjob.objects.manifest import Manifest
@@ -328,7 +328,7 @@ def remembering() -> Store:
     memory = store.memory(KEY)
     memory.made_for = "first"
     memory.holds.hold("Pod/digits-chief-0-0", 0.0)
-    for _ in range(AT_ONCE):
+    for _ in range(REPAIRS_AT_ONCE):
         memory.repairs.note("first", NOW)
     return store
 

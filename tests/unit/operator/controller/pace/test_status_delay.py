@@ -8,10 +8,10 @@ from dtjob.api.job import KIND
 from dtjob.controller.pace.pace import (
     FIRST_SECONDS_A_JOB,
     LONGEST_FIRST_SECONDS,
-    LONGEST_SECONDS,
+    LONGEST_STATUS_SECONDS,
     MOST_FIRST_SECONDS,
     MUCH,
-    SHORTEST_SECONDS,
+    SHORTEST_STATUS_SECONDS,
     StatusDelay,
 )
 from dtjob.controller.pace.workqueue import WorkQueue
@@ -23,14 +23,15 @@ KEY = ("default", "digits")
 
 
 @pytest.mark.parametrize(
-    ("jobs", "longest"), [(1, SHORTEST_SECONDS), (MUCH, SHORTEST_SECONDS), (MUCH + 1, LONGEST_SECONDS)]
+    ("jobs", "longest"),
+    [(1, SHORTEST_STATUS_SECONDS), (MUCH, SHORTEST_STATUS_SECONDS), (MUCH + 1, LONGEST_STATUS_SECONDS)],
 )
 def test_the_delay_of_a_status_counts_from_the_first_look_and_has_a_limit(jobs: int, longest: float) -> None:
     status_delay, now = StatusDelay(), 1000.0
     while wait := status_delay.wait(KEY, now, jobs):
-        assert wait >= SHORTEST_SECONDS / 2
+        assert wait >= SHORTEST_STATUS_SECONDS / 2
         now += wait
-    assert 1000 + longest <= now < 1000 + longest + SHORTEST_SECONDS
+    assert 1000 + longest <= now < 1000 + longest + SHORTEST_STATUS_SECONDS
     status_delay.forget(KEY)
     assert status_delay.wait(KEY, now, jobs)
 
