@@ -107,7 +107,7 @@ def _value_of(asked: KeepBest, metrics: Mapping[str, float]) -> float:
 
 
 def _record_of(path: str, uid: str, asked: KeepBest) -> dict[str, Any]:
-    """The record of this job's run by this metric; empty without one. Another's best is nothing to compare with."""
+    """The record at `path`. It is empty if there is none, or if it is of another job or another metric."""
     record = read_object(path) or {}
     return record if (record.get("uid"), record.get("metric")) == (uid, asked.metric) else {}
 

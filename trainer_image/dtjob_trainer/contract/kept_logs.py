@@ -32,7 +32,7 @@ def write_at_times(
     write: Callable[[bytes], None],
     warn: Callable[[Exception], None],
 ) -> None:
-    """Write the log after so many `seconds` each, if it has changed, and once more when it is `over`.
+    """Write the log every so many `seconds`, and once more when `over` is set, each time only if it has changed.
 
     - write: replaces what was written before, and may take any time.
     - warn: hears of the first write that fails.

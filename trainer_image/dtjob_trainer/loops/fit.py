@@ -95,7 +95,7 @@ def fit(
     Of compile()'s options, `run_eagerly` is left aside with a warning. `jit_compile` holds under Default and OneDevice:
     where Keras would, XLA compiles the step. With several replicas the log says that it is left aside.
 
-    Of tf_keras, TPUs are refused, and so are variables that `strategyOptions.partitioner` has cut.
+    Models of tf_keras are refused on TPUs, and where `strategyOptions.partitioner` has cut their variables.
 
     With `spec.checkpoint` the run is saved as it goes on and resumes where it was: with the same bits under the
     synchronous strategies on CPU, or the status says that resume is "approximate", and the log says why.

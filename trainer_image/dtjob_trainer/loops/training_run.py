@@ -227,9 +227,9 @@ class Run(Generic[Loop]):
         return {} if self.here.progress.passes_over else {"state": state}
 
     def _say_if_nothing_is_left(self, why: str) -> None:
-        """Say that the checkpoint is one of a run that has ended: else a job that trains nothing looks as any other.
+        """Say that the checkpoint is of a run that has ended. Otherwise a job that trains nothing looks like any other.
 
-        Raises StateError if that was a run of another call of the program.
+        Raises StateError if another call of the program made that run.
         """
         here, step = self.here, self.state.step
         anew = f"{self.group.anew} to train from the beginning"

@@ -31,7 +31,7 @@ class Returned:
 
     def __init__(self) -> None:
         self._values: dict[str, tuple[Any, Any, str | None]] = {}
-        """For each value its type (NumPy's), the metric whose result it is, and which one if that has several."""
+        """By the name of a value: its NumPy type, the metric whose result it is, and which of that metric's results."""
 
     def of_replica(self, step: Callable[[], Any], shard: Shard) -> dict[str, Any]:
         """Run `step`; this replica's part of each value by name (float64)."""

@@ -32,10 +32,12 @@ _PIECE = 1 << 16
 
 
 def keep_log(task: Task) -> "KeptLog | None":
-    """Keep the log of this container from now on. None if the job has no checkpoints or the task nobody to send it to,
-    and if `dtjob run` started it, which keeps all logs.
+    """Keep the log of this container from now on.
 
-    Only training processes reach a bucket: GATHERED names the file that those that are started from now on copy.
+    Returns None if the job has no checkpoints, or if the task has nobody to send its log to. It also returns None under
+    `dtjob run`, which keeps all logs itself.
+
+    Only training processes reach a bucket. GATHERED tells those that are started from now on which file to copy there.
     """
     checkpoint, members = task.checkpoint, len(task.members)
     if checkpoint is None or task.parent is not None:
