@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `fit` and `evaluate` must be given alike in every task, and the messages if something differs."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dtjob_trainer.data import marks
 from dtjob_trainer.data.batches import Source
@@ -21,10 +21,16 @@ _DATA = "give every task the same data; dtjob takes each task's share of it"
 
 
 def agree(
-    group: "Group", epochs: "Epochs", validation: Source | None, order: Mapping[str, float], callbacks: "Callbacks"
+    group: "Group",
+    epochs: "Epochs",
+    validation: Source | None,
+    validates: Callable[[int], bool],
+    order: Mapping[str, float],
+    callbacks: "Callbacks",
 ) -> None:
     """Compare what all tasks were given, and set in `callbacks` what callbacks of any task need.
 
+    - validates: whether there is a validation after the epoch of this number (from 0).
     - order: what `order_of` returns.
 
     Collective. Raises FitError or DataError, in all tasks alike, if a task was given something else.
@@ -42,7 +48,8 @@ def agree(
         error=FitError,
         words=lambda given: "it" if given else "none",
     )
-    for name, value in order.items():
+    validated = digest([validates(epoch) for epoch in range(min(epochs.epochs, MOST_EPOCHS))])
+    for name, value in {**order, "validation_freq": validated}.items():
         line = name + ": task {task} has another one than {chief}; give every task the same"
         facts.add(name, value, line, error=FitError)
     _add_data(facts, "x", epochs.source)
@@ -81,14 +88,10 @@ def see_rates_agree(group: "Group", rates: Sequence[float]) -> None:
         facts.add("rates", rates, line, near=True, error=CallbackError, words=lambda rate: f"{rate:.6g}").exchange()
 
 
-def order_of(
-    seed: int, shuffle: bool | str, class_weight: Mapping[int, float] | None, validation_freq: Any
-) -> dict[str, float]:
-    """What decides the order of data, its weights and when to validate, as numbers by the name of the argument."""
+def order_of(seed: int, shuffle: bool | str, class_weight: Mapping[int, float] | None) -> dict[str, float]:
+    """What decides the order of data and its weights, as numbers by the name of the argument."""
     weights = sorted((int(label), f"{float(weight):.6g}") for label, weight in (class_weight or {}).items())
-    # a container of the program's own may print its address, which differs in each task
-    after = validation_freq if isinstance(validation_freq, int) else [n in validation_freq for n in range(MOST_EPOCHS)]
-    given = {"seed": seed, "shuffle": shuffle, "class_weight": weights, "validation_freq": after}
+    given = {"seed": seed, "shuffle": shuffle, "class_weight": weights}
     return {name: digest(value) for name, value in given.items()}
 
 

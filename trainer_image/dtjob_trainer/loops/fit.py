@@ -127,7 +127,7 @@ def fit(
     called = Callbacks(callbacks, trained, here, group, verbose)
     _remark(here, trained, called)
     course = data.epochs(training, x)
-    alike.agree(group, course, validation, alike.order_of(seed, shuffle, class_weight, validation_freq), called)
+    alike.agree(group, course, validation, validates, alike.order_of(seed, shuffle, class_weight), called)
     here.shapes = lambda: building.shapes_of(model, training.spec())
     here.progress.report(state="starting", **({} if (total := course.total(0)) is None else {"totalSteps": total}))
     with initial_values.held():

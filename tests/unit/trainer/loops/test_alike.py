@@ -10,6 +10,7 @@ import pytest
 from dtjob_trainer.data.sharding import Sizes
 from dtjob_trainer.errors import CallbackError, DataError, FitError
 from dtjob_trainer.loops import alike
+from dtjob_trainer.loops.fit_arguments import LeftAside, schedule
 from tests.unit.trainer.tasks import Tasks
 
 TASKS = ("chief-0", "worker-0", "worker-1")
@@ -32,12 +33,13 @@ def agree(
     first: int = 0,
     steps: int | None = None,
     validation: Any = None,
-    order: Any = (1, True, None, 1),
+    validates: Any = lambda epoch: True,
+    order: Any = (1, True, None),
     callbacks: Any = None,
 ) -> None:
     course: Any = SimpleNamespace(source=source or arrays(), epochs=epochs, ended=first, steps=steps)
     callbacks = callbacks or SimpleNamespace(per_batch=False, per_test_batch=False, classes=[])
-    alike.agree(group, course, validation, alike.order_of(*order), callbacks)
+    alike.agree(group, course, validation, validates, alike.order_of(*order), callbacks)
 
 
 def found(*given: dict[str, Any]) -> Any:
@@ -56,10 +58,9 @@ def test_tasks_that_were_given_the_same_have_no_difference(same: dict[str, Any])
 OTHER_X = arrays(marks=((5.0, 10.01), *MARKS[1:]))
 OTHER_Y = arrays(marks=(MARKS[0], (7.0, 0.0), MARKS[2]))
 ORDERS = {
-    "seed": (2, True, None, 1),
-    "shuffle": (1, "batch", None, 1),
-    "class_weight": (1, True, {0: 1.0, 1: 2.5}, 1),
-    "validation_freq": (1, True, None, 2),
+    "seed": (2, True, None),
+    "shuffle": (1, "batch", None),
+    "class_weight": (1, True, {0: 1.0, 1: 2.5}),
 }
 
 
@@ -84,6 +85,11 @@ ORDERS = {
         *(
             ({}, {"order": order}, f"{name}: task worker-0 has another one than chief-0; give every task the same")
             for name, order in ORDERS.items()
+        ),
+        (
+            {},
+            {"validates": lambda epoch: epoch == 1},
+            "validation_freq: task worker-0 has another one than chief-0; give every task the same",
         ),
     ],
 )
@@ -118,18 +124,16 @@ def test_all_tasks_call_back_at_each_batch_if_one_task_does() -> None:
 
 
 def test_weights_of_classes_are_the_same_in_any_order_and_from_any_processor() -> None:
-    one = alike.order_of(1, True, {0: 1, 1: 2.5}, 1)
-    assert one == alike.order_of(1, True, {1: 2.5 + 1e-12, 0: np.float32(1)}, 1)
-    assert alike.order_of(1, True, {}, 1) == alike.order_of(1, True, None, 1)
+    one = alike.order_of(1, True, {0: 1, 1: 2.5})
+    assert one == alike.order_of(1, True, {1: 2.5 + 1e-12, 0: np.float32(1)})
+    assert alike.order_of(1, True, {}) == alike.order_of(1, True, None)
 
 
-def test_epochs_of_validation_may_be_in_any_container() -> None:
-    class Epochs:
-        def __contains__(self, epoch: object) -> bool:
-            return epoch in (2, 5)
-
-    assert alike.order_of(1, True, None, Epochs()) == alike.order_of(1, True, None, [5, 2])
-    assert alike.order_of(1, True, None, Epochs()) != alike.order_of(1, True, None, [2])
+def test_epochs_of_validation_are_compared_in_all_ways_of_writing_them() -> None:
+    """A container of the program's own may print its address, and NumPy's numbers have another name."""
+    ways: Any = [{2}, [2], np.int64(2), 2]
+    first, *others = ({"validates": schedule(way, LeftAside(validated=True))} for way in ways)
+    assert all(found(first, other) is None for other in others)
 
 
 def rates_differ(*rates: list[float]) -> Any:
