@@ -39,8 +39,8 @@ WRITERS = (("keras.", "ModelCheckpoint"), ("tf_keras.", "ModelCheckpoint"), ("ke
 """How the module begins, and the name, of the classes whose files at `filepath` a program loads."""
 
 PROBE = ".dtjob-{token}-{level}"
-"""The name of the file by which tasks see that they share a directory, which is so many levels above a path's own. A
-task may work in a directory below that of the chief."""
+"""The name of the file by which tasks see that they share a directory. `level` counts the directories between this one
+and the path's own: a task may work in a directory below that of the chief."""
 TOKENS = 2**52
 """Numbers that a float64 holds exactly."""
 

@@ -217,8 +217,8 @@ def _changed(callback: Any, *, copied: bool) -> tuple[dict[str, Any], dict[str, 
     if before is None:
         return {}, refused
     # one that was None and is something now need not be looked at
-    new = {name: value for name, value in now.items() if not (value is not None and before.get(name) == "None")}
-    same = {name for name, value in new.items() if before.get(name) == _mark(value)}
+    comparable = {name: value for name, value in now.items() if not (value is not None and before.get(name) == "None")}
+    same = {name for name, value in comparable.items() if before.get(name) == _mark(value)}
     return {name: _copied(value) if copied else value for name, value in now.items() if name not in same}, refused
 
 

@@ -69,7 +69,7 @@ class StallGuard:
         self.process_changed(None)
 
     def process_changed(self, pid: int | None) -> None:
-        """A new training process begins. None: the last one has ended."""
+        """Begin anew for training process `pid`. None: there is no training process now."""
         self._pid = pid
         self.stopped = False
         """Whether the training process is stopped by SIGSTOP or a tracer."""
