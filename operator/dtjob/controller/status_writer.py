@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from dtjob.controller.cluster import Cluster, ClusterError, Refused, Stale
+from dtjob.controller.cluster import Cluster, ClusterError, Refused
 from dtjob.controller.observer import NOBODY, Observer
 from dtjob.controller.store import Memory, Unanswered
 from dtjob.objects.manifest import Manifest
@@ -25,12 +25,12 @@ class StatusWriter:
         ClusterError."""
         try:
             stored = await self._cluster.write_status(job, status)
-        except (Refused, Stale):  # stale perhaps by what was sent before, and is yet to be heard of
+        except Refused:
             raise
-        except ClusterError:
-            memory.unanswered = Unanswered(job, status, events)
+        except ClusterError:  # Stale too: where a connection breaks, aiohttp sends a PUT again, and the first may count
+            memory.unanswered.append(Unanswered(job, status, events))
             raise
-        memory.unanswered = None
+        memory.unanswered.clear()
         await self._emit_events(job, stored, events)
         return stored
 
@@ -41,13 +41,14 @@ class StatusWriter:
             await self._cluster.write_status(job, job.get("status") or {})
 
     async def catch_up(self, memory: Memory, job: Manifest) -> None:
-        """Tell of the last status of this job that nobody answered to, where it is there all the same by now."""
-        sent = memory.unanswered
-        if sent is None or job["metadata"]["resourceVersion"] == sent.job["metadata"]["resourceVersion"]:
+        """Tell of a status of this job that nobody confirmed, where it is there all the same by now. All of them were
+        sent for one version, so that one at most was taken."""
+        sent = list(memory.unanswered)
+        if not sent or job["metadata"]["resourceVersion"] == sent[-1].job["metadata"]["resourceVersion"]:
             return
-        memory.unanswered = None
-        if job.get("status") == sent.status:
-            await self._emit_events(sent.job, job, sent.events)
+        memory.unanswered.clear()
+        if taken := next((one for one in sent if job.get("status") == one.status), None):
+            await self._emit_events(taken.job, job, taken.events)
 
     async def _emit_events(self, before: Manifest, job: Manifest, events: Sequence[Event]) -> None:
         self._observer.status_written(before.get("status") or {}, job.get("status") or {})

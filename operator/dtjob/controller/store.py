@@ -4,7 +4,7 @@
 Of each object only what is read is held (`controller/stored_fields.py`), whoever brings it.
 """
 
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,10 +20,13 @@ from dtjob.plan.actions import Event
 from dtjob.plan.seen.children import POD_ENDED, Children, ObservedPod, PodEvent, Silence
 from dtjob.plan.seen.workload import Kueue
 
+MOST_UNANSWERED = 8
+"""Tries of one write that are remembered. While an API server is away for hours, each has a status of its own."""
+
 
 @dataclass(frozen=True)
 class Unanswered:
-    """A status that was sent, and nobody answered: it may be written or not."""
+    """A status that was sent, and nobody confirmed: it may be written or not."""
 
     job: Manifest
     status: dict[str, Any]
@@ -48,8 +51,8 @@ class Memory:
     """What was refused, and when it may be tried again."""
     repairs: RepairLimit = field(default_factory=RepairLimit)
     """What was repaired lately, by kind and name."""
-    unanswered: Unanswered | None = None
-    """The last status, if it is not known whether it is written."""
+    unanswered: deque[Unanswered] = field(default_factory=lambda: deque(maxlen=MOST_UNANSWERED))
+    """The last statuses, if it is not known whether one of them is written."""
 
 
 LISTED_KINDS = ("Pod", "Service", "NetworkPolicy", "PersistentVolumeClaim")

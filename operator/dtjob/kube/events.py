@@ -198,7 +198,7 @@ class Recorder:
                 return
             except ClusterError as error:
                 late = self._clock() >= now + TRIED_FOR
-                may_pass = not isinstance(error, ApiError) or error.code in (429, 503)
+                may_pass = not isinstance(error, ApiError) or error.code == 429 or error.code >= 500
                 if tries == TRIES or late or not may_pass:
                     logger.warning("%s/%s: event %s was not recorded: %s", *_key(job), event.reason, error)
                     return

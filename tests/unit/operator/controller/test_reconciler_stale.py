@@ -25,7 +25,9 @@ class AlwaysNewer:
 
 async def test_a_conflict_that_does_not_pass_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     store: Store = Store()
-    store.apply(job_manifest(builders.job(suspend=True)))
+    manifest = job_manifest(builders.job(suspend=True))
+    manifest["metadata"]["resourceVersion"] = "7"
+    store.apply(manifest)
     reconciler = Reconciler(cast(Cluster, AlwaysNewer()), store, WorkQueue())
     for _ in range(STALE_BEFORE_SAID):
         assert await reconciler._try(KEY) == "stale"

@@ -57,9 +57,11 @@ class Unanswering(Picky):
     def __init__(self) -> None:
         super().__init__(OLD)
         self.job = manifest_of(7, {"phase": "Pending"})
-        self.answers = False
+        self.answers, self.hangs = False, False
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
+        if self.hangs:
+            raise ClusterError("the API server did not answer")
         if job["metadata"]["resourceVersion"] != self.job["metadata"]["resourceVersion"]:
             raise Stale("it changed")
         self.job = manifest_of(int(job["metadata"]["resourceVersion"]) + 1, status)
@@ -115,3 +117,38 @@ async def test_events_of_a_status_that_was_not_written_are_recorded_with_the_nex
     await writer.write(memory, cluster.job, {"phase": "Succeeded"}, [EVENT])
     await writer.catch_up(memory, cluster.job)
     assert cluster.events == [EVENT]
+
+
+async def test_events_are_recorded_though_a_later_try_was_not_answered_either() -> None:
+    """Each try has a time of its own in its status. The first one was applied, and the watch is late."""
+    cluster, writer, memory = await unanswered(noting := Noting())
+    before = manifest_of(7, {"phase": "Pending"})
+    cluster.hangs = True
+    with pytest.raises(ClusterError):
+        await writer.write(memory, before, {"phase": "Succeeded", "message": "a second later"}, [EVENT])
+    await writer.catch_up(memory, cluster.job)
+    assert cluster.events == [EVENT]
+    assert noting.written == [("Pending", "Succeeded")]
+
+
+async def test_events_are_recorded_though_the_call_was_sent_twice() -> None:
+    """Where a connection breaks, aiohttp sends a PUT again by itself. The first was applied, so the second is stale."""
+    cluster, memory = Unanswering(), Memory()
+    writer, before = StatusWriter(cluster), cluster.job  # type: ignore[arg-type]
+    with pytest.raises(ClusterError):
+        await cluster.write_status(before, {"phase": "Succeeded"})
+    with pytest.raises(Stale):
+        await writer.write(memory, before, {"phase": "Succeeded"}, [EVENT])
+    await writer.catch_up(memory, cluster.job)
+    assert cluster.events == [EVENT]
+
+
+async def test_events_of_a_status_that_another_change_made_stale_are_not_recorded() -> None:
+    cluster, memory = Unanswering(), Memory()
+    writer, before = StatusWriter(cluster), cluster.job  # type: ignore[arg-type]
+    cluster.job = manifest_of(8, {"phase": "Pending"})
+    with pytest.raises(Stale):
+        await writer.write(memory, before, {"phase": "Succeeded"}, [EVENT])
+    await writer.catch_up(memory, cluster.job)
+    await writer.catch_up(memory, manifest_of(9, {"phase": "Succeeded"}))
+    assert not cluster.events

@@ -166,7 +166,14 @@ async def test_a_failed_call_to_record_an_event_raises_nothing(at_once: None) ->
 
 
 @pytest.mark.parametrize(
-    "error", [ClusterError("refused"), ApiError(429, "TooManyRequests", "later"), ApiError(503, "", "not ready")]
+    "error",
+    [
+        ClusterError("refused"),
+        ApiError(429, "TooManyRequests", "later"),
+        ApiError(500, "InternalError", "etcdserver: leader changed"),
+        ApiError(503, "", "not ready"),
+        ApiError(504, "Timeout", "etcdserver: request timed out"),
+    ],
 )
 async def test_an_event_is_posted_again_after_an_api_server_was_away(at_once: None, error: ClusterError) -> None:
     calls = Calls(POST=error)
