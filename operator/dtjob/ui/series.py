@@ -7,12 +7,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dtjob.api.status.block import LARGEST_WHOLE
+
 MOST_CURVES = 64
 MOST_POINTS = 500
 """In one curve. A longer one loses every second point."""
 LONGEST_NAME = 256
-_LARGEST_STEP = 2**53
-"""From here on a browser does not tell whole numbers apart."""
 
 
 class Series:
@@ -23,7 +23,7 @@ class Series:
 
     def add(self, step: Any, values: Mapping[Any, Any]) -> None:
         """Take what was reported at a step. What is no number is left out: whatever runs in a pod may report."""
-        if not isinstance(step, int) or isinstance(step, bool) or not 0 <= step <= _LARGEST_STEP:
+        if not isinstance(step, int) or isinstance(step, bool) or not 0 <= step < LARGEST_WHOLE:
             return
         for name, value in values.items():
             number = _number(value)

@@ -22,6 +22,8 @@ LONGEST_MESSAGE = 4096
 """Characters of a message of ours. metav1.Condition takes 32768."""
 LONGEST_SENTENCE = 200
 """Characters of a text of which a status holds several."""
+LARGEST_WHOLE = 2**53
+"""Whole numbers from here on are not the same to every reader of JSON."""
 LONGEST_NUMBER = 64
 """Characters of a number that is written as text."""
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from dtjob.api.spec.failure_rules import RuleAction
-from dtjob.api.status.block import whole
+from dtjob.api.status.block import LARGEST_WHOLE, whole
 from dtjob.api.status.restarts import LastFailure, ProgramException
 from dtjob.objects.topology import Task
 
@@ -77,17 +77,18 @@ class ProgramEnd:
             return cls(stepped=False)
         for line in reversed(message.splitlines()):
             if (facts := _facts(line)) is not None:
-                stepped, step = _flag(facts.get("stepped")), _step(facts.get("step"))
+                said, step = facts.get("stepped"), _step(facts.get("step"))
+                stepped = said if isinstance(said, bool) else None
                 return cls(
                     stepped=stepped,
                     step=step if stepped else None,
                     restored=step if stepped is False else None,
                     exception=_one_line(facts.get("exception")),
                     location=_one_line(facts.get("location")),
-                    trained=_flag(facts.get("trained")) is True,
-                    transient=_flag(facts.get("transient")) is True,
-                    exhausted=_flag(facts.get("exhausted")) is True,
-                    permanent=_flag(facts.get("permanent")) is True,
+                    trained=facts.get("trained") is True,
+                    transient=facts.get("transient") is True,
+                    exhausted=facts.get("exhausted") is True,
+                    permanent=facts.get("permanent") is True,
                     straggler=_one_line(facts.get("straggler")),
                     behind=_one_line(facts.get("behind")),
                     said=message,
@@ -177,13 +178,9 @@ def _killed_before_its_first_step(message: str) -> bool:
     return isinstance(left, dict) and left.get("stepped") is False and "task" in left and "level" not in left
 
 
-def _flag(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
 def _step(value: Any) -> int | None:
     """A step that a status can hold: whoever writes a termination message may write any number."""
-    return value if type(value) is int and 0 <= value < 2**53 else None
+    return value if type(value) is int and 0 <= value < LARGEST_WHOLE else None
 
 
 def _one_line(value: Any) -> str:

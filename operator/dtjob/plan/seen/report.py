@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from dtjob.api.status.block import LARGEST_WHOLE
+
 MOST_ENTRIES = 64
 """Of a block whose names are not in the contract, such as `metrics`."""
 LONGEST_TEXT = 256
 """Characters of a text, and of a name."""
-LARGEST = 2**53
-"""Whole numbers beyond this are not the same to every reader of JSON."""
 MOST_SECONDS = 100 * 365.25 * 86400
 """An estimate beyond a century is none."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -57,7 +57,7 @@ def _number(value: Any) -> float | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
 
 
-def _whole(value: Any, below: int = LARGEST) -> int | None:
+def _whole(value: Any, below: int = LARGEST_WHOLE) -> int | None:
     number = _number(value)
     return int(number) if number is not None and number == int(number) and abs(number) < below else None
 
