@@ -117,6 +117,9 @@ class Start:
 class Launcher:
     """One such process. It ends with us at the latest."""
 
+    _adopting = 0
+    """How many launchers are being asked: this process adopts for each of them."""
+
     def __init__(self, environment: Mapping[str, str]) -> None:
         """Start it; its imports see `environment`. Raises OSError."""
         self.environment = dict(environment)
@@ -135,6 +138,8 @@ class Launcher:
                 start_new_session=True,  # Ctrl-C in the terminal is for us alone
             )
         self._deadline = time.monotonic() + READY_SECONDS
+        self.turn = asyncio.Lock()
+        """Whoever has it may ask: a reply does not say who asked."""
         self._answers: bool | None = None
 
     @property
@@ -195,11 +200,13 @@ class Launcher:
     @contextlib.contextmanager
     def adopting() -> Iterator[None]:
         """Adopt the orphans of our descendants. Not for longer than needed: nobody waits for others here."""
+        Launcher._adopting += 1
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         try:
             yield
         finally:
-            _libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+            Launcher._adopting -= 1
+            _libc.prctl(_PR_SET_CHILD_SUBREAPER, int(Launcher._adopting > 0), 0, 0, 0)
 
     def close(self) -> None:
         """End it. What was forked from it goes on."""

@@ -24,7 +24,6 @@ class Starter:
     def __init__(self, ahead: Launcher | None = None) -> None:
         """`ahead`: a launcher that was started already, for whichever environment; it is ours now."""
         self._launchers = [ahead] if ahead else []
-        self._forking = asyncio.Lock()
 
     def prepare(self, commands: Iterable[Command]) -> None:
         """Have a launcher for each environment of these that is another, and let it begin with its imports."""
@@ -63,7 +62,7 @@ class Starter:
         if launcher is None:
             return None
         start = Start(SUPERVISOR, command.argv[3:], command.environment, {"1": output, "2": output})
-        async with self._forking:  # one at a time: an answer does not say whose it is
+        async with launcher.turn:
             while launcher.answers() is None:
                 await readable(launcher, LOOK_AGAIN_SECONDS)
             with launcher.adopting():

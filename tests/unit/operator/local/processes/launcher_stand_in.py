@@ -11,6 +11,8 @@ import time
 asked = socket.socket(fileno=int(sys.argv[1]))
 if os.environ.get("MISBEHAVE") == "end":
     sys.exit("no imports today")
+if os.environ.get("MISBEHAVE") == "stay silent":
+    signal.pause()
 asked.send(b"1")
 while True:
     message, descriptors, _, _ = socket.recv_fds(asked, 1 << 20, 8)
@@ -18,6 +20,8 @@ while True:
         sys.exit()
     if os.environ.get("MISBEHAVE") == "end later":
         sys.exit("no forks today")
+    if os.environ.get("MISBEHAVE") == "stay silent later":
+        signal.pause()
     if os.fork() == 0:
         between = os.getpid()
         if os.fork() == 0:

@@ -61,6 +61,19 @@ async def test_no_launcher_is_no_hindrance(starter, tmp_path: Path, misbehaviour
         assert await process.wait() == 0
 
 
+@pytest.mark.parametrize("misbehaviour", ["stay silent", "stay silent later"])
+async def test_a_launcher_that_hangs_holds_up_no_other_environment(starter, tmp_path: Path, misbehaviour: str):
+    hanging, other = command("a.py", MISBEHAVE=misbehaviour), command("b.py", OTHER="1")
+    starter.prepare([hanging, other])
+    held = asyncio.create_task(starter.start(hanging, tmp_path / "held.log"))
+    await asyncio.sleep(0)  # its start has begun
+    process = await starter.start(other, tmp_path / "log")
+    assert not held.done()
+    assert isinstance(process, Adopted)
+    assert await process.wait() == 7
+    held.cancel()
+
+
 async def test_a_launcher_that_is_there_already_serves_its_environment(starter, tmp_path: Path):
     task = command("a.py", DTJOB_INDEX="1")
     ahead = launcher.Launcher(read_by_imports(task.environment))
