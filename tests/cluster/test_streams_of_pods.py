@@ -2,6 +2,7 @@
 """The commands that read logs, files and ports of pods, through a real API server and with the rights of an editor."""
 
 import http.server
+import select
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 import dtjob as sdk
 from dtjob.client.cluster import connect
 from dtjob.client.verbs.reports import read_reports
+from tests.cluster.support.chart import wait_until
 from tests.cluster.support.command_line import Run, command_line
 from tests.cluster.support.editor import editor
 from tests.cluster.support.jobs import job, wait_phase
@@ -130,7 +132,7 @@ def listens_to_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_tensorboard_is_forwarded_until_it_is_interrupted(
+def test_tensorboard_is_forwarded_from_its_first_answer_until_it_is_interrupted(
     cluster: ControlPlane, api: Api, namespace: str, digits: dict[str, object], node: NodeStreams, tmp_path: Path
 ) -> None:
     class Page(http.server.BaseHTTPRequestHandler):
@@ -144,12 +146,14 @@ def test_tensorboard_is_forwarded_until_it_is_interrupted(
 
     board = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
     threading.Thread(target=board.serve_forever, daemon=True).start()
-    node.ports[6006] = board.server_port
     kubeconfig = editor(cluster, api, namespace, tmp_path)
     command = [sys.executable, "-m", "dtjob", "tensorboard", "digits", "--port", "0", "--kubeconfig", str(kubeconfig)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=listens_to_ctrl_c) as forwarding:
         assert forwarding.stdout is not None
+        wait_until(lambda: 6006 in node.refused, "a question to TensorBoard while it starts")
+        assert not select.select([forwarding.stdout], [], [], 0)[0], "the address is printed and does not answer"
+        node.ports[6006] = board.server_port
         address = forwarding.stdout.readline().split()[-1]
         for path in ("a", "b"):
             with urlopen(f"{address}{path}") as answer:
@@ -175,7 +179,7 @@ def test_tensorboard_that_ends_by_itself_ends_the_command(
     command = [sys.executable, "-m", "dtjob", "tensorboard", "digits", "--port", "0", "--kubeconfig", str(kubeconfig)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as forwarding:
         assert forwarding.stdout is not None
-        forwarding.stdout.readline()
+        wait_until(lambda: 6006 in node.refused, "a question to TensorBoard while it starts")
         (pod,) = (one["metadata"]["name"] for one in api.list("pods", namespace) if "helper" in one["metadata"]["name"])
         node.logs[pod] = ["No module named tensorboard"]
         node_kubelet.exit(pod, 1)

@@ -2,18 +2,21 @@
 """`dtjob tensorboard`: TensorBoard beside the checkpoints of a job, at a port of this machine."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Callable
 
 from dtjob.api.names import KIND
 from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import NotDone, Refused
+from dtjob.client.errors import NotDone, NotReached, Refused
 from dtjob.client.verbs.helper_pod import directory_of, ended, running
 
 PORT = 6006
 LOOK_SECONDS = 5.0
 """How often it is looked whether TensorBoard still runs. It ends if the image lacks it, or after a day."""
+ASK_SECONDS = 0.5
+"""How often it is asked for an answer while it starts, which takes some seconds."""
 
 
 def show(
@@ -53,10 +56,21 @@ def _check_has_events(cluster: Cluster, name: str, pod: str, events: str) -> Non
 
 
 async def _forward(cluster: Cluster, pod: str, port: int, ready: Callable[[int], None]) -> None:
-    """Forward the port until the user ends it. Raises NotDone if TensorBoard ends before."""
-    from dtjob.client.streams import forward  # its import takes a while
+    """Forward the port until the user ends it. `ready` gets the local port once TensorBoard answers there.
 
-    forwarding = asyncio.create_task(forward(cluster, pod, PORT, port, ready))
+    Raises NotDone if TensorBoard ends before.
+    """
+    from dtjob.client.streams import answer, forward  # its import takes a while
+
+    async def listening(at: int) -> None:
+        while True:
+            with contextlib.suppress(NotReached):
+                await answer(cluster, pod, PORT, "/data/environment")  # a short page
+                break
+            await asyncio.sleep(ASK_SECONDS)
+        ready(at)
+
+    forwarding = asyncio.create_task(forward(cluster, pod, PORT, port, listening))
     while not forwarding.done():
         await asyncio.wait([forwarding], timeout=LOOK_SECONDS)
         if said := await asyncio.to_thread(ended, cluster, pod):

@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from urllib.parse import urlencode
 
 import aiohttp
@@ -77,10 +77,10 @@ async def executed(
     return found
 
 
-async def forward(cluster: Cluster, pod: str, port: int, local: int, ready: Callable[[int], None]) -> None:
+async def forward(cluster: Cluster, pod: str, port: int, local: int, ready: Callable[[int], Awaitable[None]]) -> None:
     """Forward connections to a port of this machine (0: a free one) to a port of the pod, until it is cancelled.
 
-    `ready` gets the local port once it listens.
+    `ready` gets the local port once it listens, and connections are forwarded meanwhile. Raises what `ready` raises.
     """
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -89,8 +89,8 @@ async def forward(cluster: Cluster, pod: str, port: int, local: int, ready: Call
         writer.close()
 
     server = await asyncio.start_server(connected, "127.0.0.1", local)
-    ready(server.sockets[0].getsockname()[1])
     async with server:
+        await ready(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
 

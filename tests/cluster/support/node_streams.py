@@ -29,12 +29,14 @@ class NodeStreams:
     - directory: what its pods have mounted at /checkpoints. Commands run here, in a process.
     - logs: the lines of a pod, by its name.
     - ports: the port of this machine for a port of a pod.
+    - refused: the ports of pods that somebody has asked for and that have none.
     """
 
     def __init__(self, cluster: ControlPlane, api: Api, node: str, directory: Path) -> None:
         self._cluster, self._api, self.name, self.directory = cluster, api, node, directory
         self.logs: dict[str, list[str]] = {}
         self.ports: dict[int, int] = {}
+        self.refused: set[int] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._runner: web.AppRunner
@@ -101,6 +103,7 @@ class NodeStreams:
         for channel in (b"\x00", b"\x01"):
             await socket.send_bytes(channel + port.to_bytes(2, "little"))
         if port not in self.ports:
+            self.refused.add(port)
             await socket.send_bytes(b"\x01dial tcp: connection refused")
             await socket.close()
             return socket
