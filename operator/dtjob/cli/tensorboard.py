@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dtjob.api.names import KIND
 from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import NotDone, NotReached, Refused
-from dtjob.client.verbs.helper_pod import directory_of, ended, running
+from dtjob.client.errors import NotDone, NotReached, Refused, Unavailable
+from dtjob.client.verbs.helper_pod import directory_of, ended, running, typed
 
 PORT = 6006
 LOOK_SECONDS = 5.0
@@ -35,7 +35,7 @@ def show(
     stored = cluster.get(KIND, name)
     _check_is_free(port)
     begin()
-    events = f"{directory_of(stored).rstrip('/')}/events"
+    events = f"{directory_of(typed(stored)).rstrip('/')}/events"
     command = [
         *("python3", "-m", "tensorboard.main", "--host=127.0.0.1", f"--port={PORT}"),  # of the pod alone
         *(f"--logdir={events}", "--reload_interval=10"),
@@ -64,7 +64,7 @@ async def _forward(cluster: Cluster, pod: str, port: int, ready: Callable[[int],
 
     async def listening(at: int) -> None:
         while True:
-            with contextlib.suppress(NotReached):
+            with contextlib.suppress(NotReached, Unavailable):
                 await answer(cluster, pod, PORT, "/data/environment")  # a short page
                 break
             await asyncio.sleep(ASK_SECONDS)

@@ -13,7 +13,7 @@ from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import Refused
 from dtjob.client.streams import run_in_pod
-from dtjob.client.verbs.helper_pod import CONTAINER, directory_of, running
+from dtjob.client.verbs.helper_pod import CONTAINER, directory_of, running, typed
 
 PROGRAM = r"""
 import fnmatch, io, json, os, sys, tarfile
@@ -63,7 +63,7 @@ def fetch(cluster: Cluster, name: str, paths: Sequence[str], directory: Path, im
     Raises BadInput for a path elsewhere, Refused if there are no such files, and NotDone.
     """
     stored = cluster.get(KIND, name)
-    top = directory_of(stored)
+    top = directory_of(typed(stored))
     patterns(paths, top)  # before a pod is made for it
     with running(cluster, stored, IDLE, image) as pod:
         return copied(in_pod(cluster, pod), name, top, paths, directory)
@@ -93,7 +93,7 @@ def listed(cluster: Cluster, name: str, image: str | None = None) -> dict[str, i
     """The files of the job with their sizes in bytes."""
     stored = cluster.get(KIND, name)
     with running(cluster, stored, IDLE, image) as pod:
-        return sizes(in_pod(cluster, pod), directory_of(stored))
+        return sizes(in_pod(cluster, pod), directory_of(typed(stored)))
 
 
 def in_pod(cluster: Cluster, pod: str) -> Ask:

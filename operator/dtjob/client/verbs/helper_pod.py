@@ -87,9 +87,8 @@ def typed(stored: Object) -> Job:
     return to_job({name: stored[name] for name in ("apiVersion", "kind", "metadata", "spec") if name in stored})
 
 
-def directory_of(stored: Object) -> str:
+def directory_of(job: Job) -> str:
     """The directory or URI of the checkpoints. Raises Refused if the job has none."""
-    job = typed(stored)
     _check_keeps(job)
     assert job.spec.checkpoint is not None
     return job.spec.checkpoint.directory

@@ -9,8 +9,8 @@ import io
 import tarfile
 from collections import deque
 from collections.abc import Generator
-from typing import Any
 
+from dtjob.api.job import Job
 from dtjob.api.names import KIND
 from dtjob.api.spec.replica_specs import Role
 from dtjob.client.cluster import Cluster
@@ -31,42 +31,48 @@ def logs_of_attempt(cluster: Cluster, job: str, attempt: int, task: str | None, 
     """
     stored = cluster.get(KIND, job)
     yield from logs(cluster, job, task, How(attempt=attempt, tail=tail))
-    gone = _gone(cluster, stored, attempt, task)
+    of_type = typed(stored)
+    gone = _gone(cluster, of_type, attempt, task)
     if not gone:
         return
-    kept = _kept(cluster, stored, gone, attempt)
+    top, chief, uid = directory_of(of_type), topology.chief_task(of_type), stored["metadata"]["uid"][:8]
+    files = [f"{FOLDER}/{file}.{uid}.log" for file in _files(gone, attempt, chief)]
+    archive = io.BytesIO()
+    with running(cluster, stored, IDLE) as pod:
+        in_pod(cluster, pod)([top, "tar", *files], archive.write)
+    archive.seek(0)
+    kept = _lines(archive)
     pods = {f"{one.id}.{attempt}": one.id for one in gone}
     if not kept.keys() & pods.keys():
-        names, top = ", ".join(pods.values()), directory_of(stored)
+        names = ", ".join(pods.values())
         raise Refused(f"{job}: no log of attempt {attempt} at {names} is kept in {top}, and no pod of it is there")
     for pod, of in pods.items():
         for line in deque(kept.get(pod, ()), maxlen=tail):
             yield Line(name_of_attempt(of, attempt), "", line)
 
 
-def _gone(cluster: Cluster, stored: dict[str, Any], attempt: int, task: str | None) -> list[topology.Task]:
+def _gone(cluster: Cluster, job: Job, attempt: int, task: str | None) -> list[topology.Task]:
     """The tasks whose pod of this attempt is not there any more. A task that has only earlier pods never had one."""
     there: dict[str, list[int]] = {}
-    for pod in cluster.list("Pod", selector(stored["metadata"]["name"])):
+    for pod in cluster.list("Pod", selector(job.metadata.name)):
         there.setdefault(task_of(pod), []).append(attempt_of(pod))
     return [
         one
-        for one in topology.tasks(typed(stored))
+        for one in topology.tasks(job)
         if task in (None, one.id, one.role.value)
         and attempt not in there.get(one.id, ())
         and (one.id not in there or attempt < max(there[one.id]))
     ]
 
 
-def _kept(cluster: Cluster, stored: dict[str, Any], gone: list[topology.Task], attempt: int) -> dict[str, list[str]]:
-    """The lines that are kept, by pod. They have no times. What a later pod of the chief task has is newer."""
-    top, chief, uid = directory_of(stored), topology.chief_task(typed(stored)), stored["metadata"]["uid"][:8]
+def _files(gone: list[topology.Task], attempt: int, chief: topology.Task) -> list[str]:
+    """The names of the files that may have lines of these pods, without what they end with; `*` is any attempt."""
     own = {f"{one.id}.{attempt}" for one in gone if one == chief or one.role is Role.EVALUATOR}
-    files = own | ({f"{chief.id}.*"} if len(own) < len(gone) else set())
-    archive = io.BytesIO()
-    with running(cluster, stored, IDLE) as pod:
-        in_pod(cluster, pod)([top, "tar", *(f"{FOLDER}/{file}.{uid}.log" for file in sorted(files))], archive.write)
-    archive.seek(0)
+    return sorted(own | ({f"{chief.id}.*"} if len(own) < len(gone) else set()))
+
+
+def _lines(archive: io.BytesIO) -> dict[str, list[str]]:
+    """The lines that are kept, by pod. They have no times. What a later pod of the chief task has is newer."""
     kept: dict[str, list[str]] = {}
     with tarfile.open(fileobj=archive) as found:
         for entry in sorted(found.getmembers(), key=lambda one: int(one.name.split(".")[1])):

@@ -4,6 +4,7 @@
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ import pytest
 
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import NotDone, Refused
-from dtjob.client.verbs.helper_pod import directory_of, ended, helper_pod, running
-from tests.unit.operator.client.api_server import ApiServer
+from dtjob.client.verbs.helper_pod import directory_of, ended, helper_pod, running, typed
+from tests.unit.operator.client.api_server import ApiServer, Fault
 from tests.unit.operator.client.verbs.jobs import JOBS, PODS, stored
 
 
@@ -72,7 +73,7 @@ def test_the_image_is_the_one_that_the_job_started_with() -> None:
 
 def test_a_bucket_needs_no_volume() -> None:
     job = stored(storage={"uri": "gs://bucket/path"})
-    assert directory_of(job) == "gs://bucket/path"
+    assert directory_of(typed(job)) == "gs://bucket/path"
     assert helper_pod(job, [])["spec"]["volumes"] == []
 
 
@@ -159,18 +160,20 @@ def test_the_helper_pod_is_deleted_when_a_signal_ends_the_command(
 ) -> None:
     server.answer(f"GET {JOBS}/digits", stored(tensorBoard={}))
     becomes(server, {"running": {}})
+    server.answer(f"GET {PODS}/digits-helper-1/portforward", Fault(503))
     words = ["tensorboard", "digits", "--port", "0", "--kubeconfig", str(server.kubeconfig(tmp_path))]
     before = signal.signal(number, signal.SIG_DFL)  # a command inherits what `nohup` has set to be ignored
     try:
-        command = subprocess.Popen([sys.executable, "-m", "dtjob", *words], stdout=subprocess.PIPE)
+        command = subprocess.Popen([sys.executable, "-m", "dtjob", *words])
     finally:
         signal.signal(number, before)
     with command:
-        assert command.stdout is not None
         try:
-            assert b"http://127.0.0.1" in command.stdout.readline()
+            while not any("portforward" in path for _, path, _ in list(server.asked)):
+                assert command.poll() is None
+                time.sleep(0.05)
             command.send_signal(number)
-            assert command.wait(30) == 128 + number
+            assert command.wait(120) == 128 + number
         finally:
             command.kill()
     assert server.asked[-1][:2] == ("DELETE", f"{PODS}/digits-helper-1")
