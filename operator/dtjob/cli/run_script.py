@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `dtjob run` trains: a manifest's job, or one that is made of a script and options."""
 
-import json
 import os
 from typing import Any
 
@@ -9,8 +8,8 @@ from dtjob.api.job import Job
 from dtjob.bad_input import BadInput
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.local.processes.devices import devices_here
+from dtjob.manifests import manifest_yaml
 from dtjob.manifests.job_file import checked, read_manifest
-from dtjob.manifests.manifest_yaml import written
 from dtjob.manifests.script import Script, is_script
 from dtjob.manifests.script_job import manifest
 from dtjob.manifests.script_settings import said_of, with_settings
@@ -35,8 +34,7 @@ def printed(script: Script, *, as_json: bool) -> str:
     """The manifest of a script's job, for `--dry-run`. Raises BadInput."""
     if not is_script(script.file):
         raise BadInput(f"--dry-run: {script.file} is a manifest; dtjob explain {script.file} shows what it makes")
-    made = _made(script)
-    return json.dumps(made, indent=2) + "\n" if as_json else written([made])
+    return manifest_yaml.printed([_made(script)], as_json=as_json)
 
 
 def words(script: Script) -> list[str]:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob validate`: checks manifests as the API server would, without one."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from dtjob.crd.answers.field_errors import Problem
 from dtjob.crd.answers.hints import of_managed_by
 from dtjob.crd.answers.problems import to_job
 from dtjob.manifests.job_file import hint, named
+from dtjob.manifests.manifest_yaml import printed
 from dtjob.manifests.stream import read_documents, read_file
 from dtjob.manifests.warnings import warnings_of
 from dtjob.objects.defaults import NO_DEFAULTS, lacks_image
@@ -51,7 +51,7 @@ def verdicts(files: Iterable[Path]) -> Iterator[Verdict]:
 def as_json(files: Iterable[Path]) -> tuple[str, bool]:
     """Every verdict as JSON, and whether all is right."""
     listed: list[dict[str, Any]] = [{"valid": not one.problems, **asdict(one)} for one in _all(files)]
-    return json.dumps(listed, indent=2) + "\n", all(one["valid"] for one in listed)
+    return printed([listed], as_json=True), all(one["valid"] for one in listed)
 
 
 def _all(files: Iterable[Path]) -> Iterator[Verdict]:

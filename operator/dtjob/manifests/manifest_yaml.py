@@ -6,8 +6,9 @@ and `dtjob run` would see another manifest than the API server, and kubectl anot
 """
 
 import base64
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -150,3 +151,11 @@ def documents(text: str) -> Iterator[Any]:
 def written(documents: Iterable[Any]) -> str:
     """These documents as YAML that kubectl reads as what they are."""
     return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=120)
+
+
+def printed(documents: Sequence[Any], *, as_json: bool) -> str:
+    """These documents as YAML or JSON, which kubectl reads too. In JSON, several are a List."""
+    if not as_json:
+        return written(documents)
+    whole = documents[0] if len(documents) == 1 else {"apiVersion": "v1", "kind": "List", "items": documents}
+    return json.dumps(whole, indent=2) + "\n"

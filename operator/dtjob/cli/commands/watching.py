@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of commands that watch jobs of a cluster."""
 
-import json
 import sys
 import threading
 from enum import StrEnum
@@ -111,12 +110,9 @@ def status(
 
 def _print(value: Any, *, as_json: bool) -> None:
     """Print an object in full."""
-    if as_json:
-        typer.echo(json.dumps(value, indent=2))
-    else:
-        from dtjob.manifests.manifest_yaml import written
+    from dtjob.manifests.manifest_yaml import printed
 
-        typer.echo(written([value]), nl=False)
+    typer.echo(printed([value], as_json=as_json), nl=False)
 
 
 def logs(

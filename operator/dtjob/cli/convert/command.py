@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob convert`: reads TFJobs, and gives dtjobs with a line for each thing that is lost."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 from dtjob.bad_input import BadInput
 from dtjob.cli.convert.reading import CannotConvert, Finding
 from dtjob.cli.convert.tfjob import convert, is_tfjob
-from dtjob.manifests.manifest_yaml import written
+from dtjob.manifests.manifest_yaml import printed
 from dtjob.manifests.stream import Document, read_documents
 
 _BY_HAND = " cannot be converted; the page 'From TrainJob, JobSet and Job' of the guides shows where each field goes"
@@ -57,8 +56,7 @@ def answer(files: Sequence[Path], *, program: bool, as_json: bool) -> Answer:
         lines += [finding.said_of(_where(document)) for finding in result.findings]
     if wrong:
         raise BadInput(*wrong)
-    output = _as_json(made) if as_json else written(made)
-    return Answer(output, lines, int(any(finding.warning for finding in findings)))
+    return Answer(printed(made, as_json=as_json), lines, int(any(finding.warning for finding in findings)))
 
 
 def _where(document: Document) -> str:
@@ -70,8 +68,3 @@ def _where(document: Document) -> str:
 def _kind(document: Document) -> str:
     content = document.content
     return str(content.get("kind", "a document")) if isinstance(content, dict) else "a document"
-
-
-def _as_json(made: list[Any]) -> str:
-    whole = made[0] if len(made) == 1 else {"apiVersion": "v1", "kind": "List", "items": made}
-    return json.dumps(whole, indent=2) + "\n"
