@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The operator. From the repository's root: make images, or docker build -t dtjob-operator:dev .
 #
+# A build by hand needs BuildKit (before Docker 23: DOCKER_BUILDKIT=1), and --build-arg BASE=... if no registry answers.
 # Any base with Python 3.11 to 3.13, its venv module and ca-certificates will do. Where pip needs a configuration or a
 # certificate of yours, give them as secrets, which no layer keeps: --secret id=pip,src=pip.conf --secret id=ca,src=ca.crt,
 # where pip.conf says `cert = /run/secrets/ca`.

@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down kind kind-down e2e-kind versions binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -131,6 +131,20 @@ cluster: $(STAMP)  ## Leave a cluster of two real nodes running, to play with (r
 
 cluster-down: $(STAMP)  ## Remove that cluster
 	@$(BIN)/python -m tools.cluster.developer down
+
+kind: $(STAMP)  ## Leave a kind cluster with both images running (root where Docker does not run; half an hour the first time)
+	@$(BIN)/python -m tools.kind up
+
+kind-down: $(STAMP)  ## Remove that cluster, and end the Docker that was started for it
+	@$(BIN)/python -m tools.kind down
+
+e2e-kind: $(STAMP)  ## The end-to-end tests on kind, also where Docker does not run yet (TESTS=tests/e2e/test_cluster.py for fewer)
+	@$(BIN)/python -m tools.kind exec $(BIN)/python -m pytest $(or $(TESTS),tests/e2e)
+
+QUICK_START := tests/e2e/jobs/test_training.py::test_digits_under_multi_worker_mirrored
+versions: $(STAMP)  ## The tests with an API server, and a job on kind, under another Kubernetes (root; VERSION=1.34; hours with the builds)
+	@export DTJOB_KUBERNETES=$(VERSION); $(MAKE) --no-print-directory cluster-tests; \
+	$(MAKE) --no-print-directory e2e-kind TESTS=$(QUICK_START)
 
 # Kubernetes programs that cannot be had skip their tier; they do not fail the others.
 binaries: $(STAMP)  ## Find or build etcd, kube-apiserver, kube-controller-manager, kubectl, helm 4 and 3, kwok, kube-scheduler and promtool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A base image from Debian's packages, for machines that have neither a container engine nor a registry.
+"""A base image from Debian's packages, for machines on which no registry answers.
 
 It holds what the Dockerfiles ask of their base (Python, its venv module, CA certificates) and nothing of the machine
 that it was made on. Standard library only.
@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 SUITE = "bookworm"
 PACKAGES = ("python3", "python3-venv", "ca-certificates")
@@ -21,40 +22,65 @@ UNNEEDED = ("dev", "proc", "sys", "var/cache/apt", "var/lib/apt/lists", "var/log
             "usr/share/locale")  # fmt: skip
 """Directories that are emptied: no container reads them, or the container runtime mounts over them."""
 
-Buildah = Callable[..., str]
 Say = Callable[[str], None]
+_ENVIRONMENT = "LANG=C.UTF-8"
+_COMMAND = "python3"
+
+
+class Engine(Protocol):
+    """A program that keeps images: Docker, podman or buildah."""
+
+    @property
+    def name(self) -> str:
+        """Which of them."""
+
+    def __call__(self, *arguments: str) -> str:
+        """Run one of its commands and return what it printed."""
 
 
 def reference() -> str:
-    """The base image's name in buildah's store; another recipe is another name."""
+    """The base image's name in an engine's store; another recipe is another name."""
     recipe = repr((PACKAGES, MACHINES, UNNEEDED))
     return f"localhost/dtjob-base:{SUITE}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
 
 
-def ensure(buildah: Buildah, workspace: Path, say: Say) -> str:
-    """The base image's name, after making it where `buildah`'s store does not hold it.
+def ensure(engine: Engine, workspace: Path, say: Say) -> str:
+    """The base image's name, after making it where the engine's store does not hold it.
 
-    `buildah` runs one buildah command and returns what it printed; `workspace` has room for a gigabyte for a while.
+    `workspace` has room for a gigabyte for a while. Raises OSError if debootstrap fails.
     """
     name = reference()
-    if buildah("images", "--quiet", "--filter", f"reference={name}"):
+    if engine("images", "--quiet", "--filter", f"reference={name}"):
         return name
     say(f"  base image: Debian {SUITE} with {', '.join(PACKAGES)}, by debootstrap, once (1 to 2 minutes)")
     with tempfile.TemporaryDirectory(dir=workspace, prefix="base-") as directory:
         root = Path(directory) / "root"
-        command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(root), *mirror()]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise OSError(f"`{' '.join(command)}` ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr}")
+        _run("debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(root), *mirror())
         clean(root)
-        container = buildah("from", "scratch")
-        try:
-            buildah("copy", "--quiet", container, str(root), "/")
-            buildah("config", "--env", "LANG=C.UTF-8", "--cmd", "python3", container)
-            buildah("commit", "--quiet", container, name)
-        finally:
-            buildah("rm", container)
+        if engine.name == "buildah":
+            _commit(engine, root, name)
+        else:
+            archive = f"{directory}/root.tar"
+            _run("tar", "-C", str(root), "-cf", archive, ".")
+            changes = (f"ENV {_ENVIRONMENT}", f'CMD ["{_COMMAND}"]')
+            engine("import", *(f"--change={change}" for change in changes), archive, name)
     return name
+
+
+def _commit(buildah: Engine, root: Path, name: str) -> None:
+    container = buildah("from", "scratch")
+    try:
+        buildah("copy", "--quiet", container, str(root), "/")
+        buildah("config", "--env", _ENVIRONMENT, "--cmd", _COMMAND, container)
+        buildah("commit", "--quiet", container, name)
+    finally:
+        buildah("rm", container)
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(f"`{' '.join(command)}` ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr}")
 
 
 def mirror() -> Sequence[str]:

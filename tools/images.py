@@ -3,8 +3,9 @@
 
     python tools/images.py [operator|trainer|all]    # builds them and prints where they are
 
-Docker or podman builds where one of them answers. Elsewhere root builds with buildah, on a base that debootstrap makes
-(`debian_base.py`); both are installed by apt where they are missing. All that is kept lies below
+Docker or podman builds where one of them answers. Elsewhere root builds with buildah, which apt installs if it is
+missing. The base is that of the Dockerfiles, of `--base`, or of the variable DTJOB_IMAGE_BASE. With buildah, and if
+no registry has the Dockerfiles' base, debootstrap makes one (`debian_base.py`). All that is kept lies below
 `${XDG_CACHE_HOME:-~/.cache}/dtjob/`: the archives in `images/`, buildah's store in `buildah/`.
 
 pip's configuration and the machine's CA certificates are given to the builds as secrets: mounted while pip runs,
@@ -57,6 +58,12 @@ class Image:
     def reference(self) -> str:
         """The name by which manifests and charts ask for it."""
         return f"dtjob-{self.name}:dev"
+
+    @property
+    def base(self) -> str:
+        """The base that its Dockerfile names."""
+        (base,) = re.findall(r"^ARG BASE=(\S+)$", (ROOT / self.dockerfile).read_text(), re.M)
+        return str(base)
 
     @property
     def archive(self) -> Path:
@@ -113,6 +120,14 @@ class Engine:
             self("save", "--output", str(file), image.reference)
         else:  # by push, as their own `save` would call the image localhost/…
             self("push", "--quiet", image.reference, f"docker-archive:{file}:{image.reference}")
+        file.chmod(0o644)  # Docker lets only its user read it
+
+    def has(self, reference: str) -> bool:
+        """Whether an image is here, or a registry has it, from which it is then pulled."""
+        for arguments in (("image", "inspect"), ("pull", "--quiet")):
+            with contextlib.suppress(ImagesError):
+                return bool(self(*arguments, reference))
+        return False
 
 
 def engine(say: Say = print) -> Engine:
@@ -138,16 +153,16 @@ def engine(say: Say = print) -> Engine:
 def build(names: Iterable[str] = IMAGES, base: str | None = None, say: Say = print) -> dict[str, Image]:
     """Build the named images and write their archives; quick where nothing changed.
 
-    `base` is another base image than the Dockerfiles' own (with buildah: than Debian's by debootstrap). Raises
-    ImagesError.
+    `base` is another base image than the Dockerfiles' own, or than Debian's by debootstrap. Raises ImagesError.
     """
+    base = base or os.environ.get("DTJOB_IMAGE_BASE")
     wanted = [IMAGES[name] for name in names]
     directory = cache() / "images"
     directory.mkdir(parents=True, exist_ok=True)
     with _lock(directory, say), tempfile.TemporaryDirectory(prefix="dtjob-secrets-") as secrets:
         builder = engine(say)
         say(f"building {' and '.join(image.reference for image in wanted)} with {builder.name}")
-        if base is None and builder.name == "buildah":
+        if not base and not (builder.name != "buildah" and all(builder.has(image.base) for image in wanted)):
             try:
                 base = debian_base.ensure(builder, directory, say)
             except OSError as error:
@@ -170,7 +185,7 @@ def _build_arguments(base: str | None) -> dict[str, str]:
         arguments["REVISION"] = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout.strip()
-    if base is not None:
+    if base:
         arguments["BASE"] = base
     return arguments
 

@@ -79,8 +79,33 @@ class Tool:
         return cache() / "bin" / content.hexdigest()[:16] / self.name
 
 
+VERSIONS = ("1.34", "1.35", "1.36", "1.37")
+"""The versions of Kubernetes that can be built. `DTJOB_KUBERNETES` chooses another than PINNED."""
+PINNED = "1.36"
 NEXT = "1.37"
 """The second version of Kubernetes that gangs are run under: their API is another there."""
+
+
+def kubernetes(version: str) -> str:
+    """The Go module of a version of Kubernetes. Raises ValueError if nobody has pinned it."""
+    if version not in VERSIONS:
+        raise ValueError(f"DTJOB_KUBERNETES is {version}: write one of {', '.join(VERSIONS)}")
+    return "kubernetes" if version == PINNED else f"kubernetes-{version}"
+
+
+_KUBERNETES = {
+    "kube-apiserver": "5 minutes",
+    "kube-controller-manager": "2 minutes",
+    "kubectl": "1 minute",
+    "kube-scheduler": "1 minute",
+    "kubelet": "3 minutes",
+    "kube-proxy": "1 minute",
+    "kubeadm": "1 minute",
+}
+_CHOSEN = kubernetes(os.environ.get("DTJOB_KUBERNETES") or PINNED)
+
+_CONTAINERD_TAGS = "no_btrfs no_devmapper no_zfs no_aufs"
+"""What kind builds its own containerd with."""
 
 _LEAST_OF_PROMETHEUS = "remove_all_sd,enable_kubernetes_sd"
 """Without the libraries of all clouds. The pages of Prometheus itself are left out, too."""
@@ -95,13 +120,9 @@ TOOLS = {
     tool.name: tool
     for tool in (
         Tool("etcd", "etcd", "go.etcd.io/etcd/server/v3", "1 minute"),
-        Tool("kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", "5 minutes"),
-        Tool("kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", "2 minutes"),
-        Tool("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl", "1 minute"),
-        Tool("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", "1 minute"),
-        Tool("kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet", "3 minutes"),
+        *(Tool(name, _CHOSEN, f"k8s.io/kubernetes/cmd/{name}", minutes) for name, minutes in _KUBERNETES.items()),
         *(
-            Tool(f"{name}-{NEXT}", f"kubernetes-{NEXT}", f"k8s.io/kubernetes/cmd/{name}", minutes)
+            Tool(f"{name}-{NEXT}", kubernetes(NEXT), f"k8s.io/kubernetes/cmd/{name}", minutes)
             for name, minutes in (
                 ("kube-apiserver", "10 minutes"),
                 ("kube-controller-manager", "2 minutes"),
@@ -112,6 +133,21 @@ TOOLS = {
         Tool("helm", "helm", "helm.sh/helm/v4/cmd/helm", "3 minutes"),
         Tool("helm-3", "helm-3", "helm.sh/helm/v3/cmd/helm", "1 minute"),
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
+        *(
+            Tool(
+                *(name, "containerd", f"github.com/containerd/containerd/v2/cmd/{name}", minutes),
+                tags=_CONTAINERD_TAGS,
+            )
+            for name, minutes in (
+                ("containerd", "5 minutes"),
+                ("ctr", "1 minute"),
+                ("containerd-shim-runc-v2", "1 minute"),
+            )
+        ),
+        Tool(
+            *("local-path-provisioner", "local-path-provisioner", "github.com/rancher/local-path-provisioner"),
+            "5 minutes",
+        ),
         Tool("conditions", "conditions", ".", "10 seconds"),
         Tool("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue", "4 minutes"),
         Tool("vc-scheduler", "volcano", "volcano.sh/volcano/cmd/scheduler", "12 minutes", "volcano.sh/apis"),
@@ -142,6 +178,11 @@ CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 """What a control plane without nodes runs."""
 NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
 """What a cluster with a node runs."""
+KIND_NODE = (
+    *(*NODE, "kubeadm", "kube-proxy"),
+    *("containerd", "ctr", "containerd-shim-runc-v2", "local-path-provisioner"),
+)
+"""What an image of kind's nodes holds that was made without a registry."""
 BENCHMARKS = (*CONTROL_PLANE, "kube-scheduler", "kwok")
 """What the operator's benchmarks run, without the peer."""
 NEXT_KUBERNETES = tuple(f"{name}-{NEXT}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler"))
@@ -151,6 +192,7 @@ GANGS = ("vc-scheduler", "vc-controller-manager", "scheduler-with-plugins", *NEX
 SETS = {
     "control-plane": CONTROL_PLANE,
     "node": NODE,
+    "kind-node": KIND_NODE,
     "benchmarks": (*BENCHMARKS, "training-operator"),
     "gangs": GANGS,
 }

@@ -2,6 +2,7 @@
 """The two images, built from their Dockerfiles and run as a pod would run them."""
 
 import json
+import os
 import re
 import shutil
 import tarfile
@@ -36,8 +37,8 @@ def built() -> dict[str, images.Image]:
 
 def container(image: images.Image) -> Iterator[Container]:
     builder = images.engine()
-    if builder.name != "buildah" or not shutil.which("runc"):
-        pytest.skip("running an image without a cluster needs buildah's store and runc")
+    if os.geteuid() != 0 or not shutil.which("runc"):
+        pytest.skip("running an image without a cluster needs root and runc")
     running = Container(builder, image)
     try:
         yield running

@@ -34,7 +34,8 @@ def test_go_programs_are_those_that_the_tests_build(what: str, module: str) -> N
     folder = what.lower().replace(" ", "-") if what != "Kubernetes" else "kubernetes*"
     files = (ROOT / "tools" / "go").glob(f"{folder}/go.mod")
     built = {version for file in files for version in re.findall(rf"^\t{module} v(\S+)", file.read_text(), re.M)}
-    assert run_versions(what) == built
+    # The other versions of Kubernetes can be built; the page names those that ran.
+    assert run_versions(what) <= built if what == "Kubernetes" else run_versions(what) == built
 
 
 @pytest.mark.parametrize(("what", "package"), PACKAGES.items())

@@ -24,6 +24,7 @@ from tools.cluster.control_plane import LOST_NODE_SECONDS
 from tools.cluster.rest import Object
 from tools.cluster.volumes import volume_and_claim
 from tools.images import Image
+from tools.kind import docker
 from tools.node.node import EVICTION_SECONDS
 from tools.node.packages import UnavailableError
 from tools.programs import cache
@@ -40,7 +41,6 @@ class KindCluster:
     """A `Cluster` (cluster.py) of Docker containers. `programs` are kind and kubectl."""
 
     name = "kind"
-    enforces_network_policies = True  # by kindnet, since kind 0.24
 
     def __init__(self, programs: dict[str, Path]) -> None:
         self._programs = programs
@@ -48,6 +48,8 @@ class KindCluster:
         self._undo = contextlib.ExitStack()
         self.kubeconfig = Path()
         self.nodes: tuple[str, ...] = ()
+        self.enforces_network_policies = True
+        """kind's own network plugin does, since kind 0.24."""
 
     def start(self) -> None:
         """Return when the nodes are Ready. Raises UnavailableError where another one runs, or kind fails."""
@@ -80,7 +82,8 @@ class KindCluster:
     def load(self, image: Image) -> str:
         """Bring a built image to every node, once; returns the reference by which manifests ask for it."""
         if image.archive not in self._loaded:
-            _run(*self._command("load", "image-archive", str(image.archive), "--name", CLUSTER))
+            nodes = ",".join(self.nodes)  # the others take no pods
+            _run(*self._command("load", "image-archive", str(image.archive), "--name", CLUSTER, "--nodes", nodes))
             self._loaded.add(image.archive)
         return image.reference
 
@@ -116,12 +119,20 @@ class KindCluster:
             "create", "cluster", "--name", CLUSTER, "--config", str(file), "--kubeconfig", str(self.kubeconfig),
             f"--wait={READY_SECONDS}s", *(["--image", image] if image else []),
         )  # fmt: skip
+        docker.weigh(1 + WORKERS)
         done = subprocess.run(create, capture_output=True, text=True)
         if done.returncode:
             raise UnavailableError(f"kind: {complaint(done.stderr)}")
         self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={READY_SECONDS}s")
         nodes = json.loads(self.kubectl("get", "nodes", "-o", "json").stdout)["items"]
         self.nodes = existing.schedulable(nodes)
+        self.enforces_network_policies = self.network_enforces_policies()
+
+    def network_enforces_policies(self) -> bool:
+        """Whether the network plugin is kind's own. That of tools/kind/default-cni.yaml has a label."""
+        return not self.kubectl(
+            "get", "daemonsets", "-A", "-o", "name", "-l", "dtjob.dev/network-policies=stored"
+        ).stdout
 
     def _empty_volumes(self) -> None:
         """What pods wrote there is not ours to remove from here."""
@@ -139,11 +150,6 @@ def programs(say: Callable[[str], None] = print) -> dict[str, Path]:
     there = shutil.which("kind")
     found = binaries.find(["kubectl"] if there else ["kubectl", "kind"], say)
     return {**found, "kind": Path(there)} if there else found
-
-
-def docker_answers() -> bool:
-    """Whether Docker runs here."""
-    return bool(shutil.which("docker")) and not subprocess.run(["docker", "info"], capture_output=True).returncode
 
 
 def config(volumes: Path) -> Object:

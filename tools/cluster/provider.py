@@ -10,6 +10,7 @@ from tools.cluster import kind
 from tools.cluster.bare_node import BareNode
 from tools.cluster.cluster import Cluster
 from tools.cluster.existing import ExistingCluster
+from tools.kind import docker
 from tools.node import packages
 from tools.node.packages import UnavailableError
 from tools.programs import NODE
@@ -32,7 +33,7 @@ def choose(say: Callable[[str], None] = print) -> Provider:
     """
     if os.environ.get("DTJOB_KUBECONFIG"):
         return ExistingCluster(binaries.find(["kubectl"], say)["kubectl"])
-    if kind.docker_answers():
+    if docker.answers():
         return kind.KindCluster(kind.programs(say))
     try:
         packages.ensure(say)

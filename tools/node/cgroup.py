@@ -30,6 +30,13 @@ def make(node: str) -> None:
         _weigh(cgroup.parent, nodes)
 
 
+def weigh(name: str, machines: int) -> None:
+    """Let a cgroup below each hierarchy's root weigh as much as some machines. It is made if it is not there."""
+    for top in leftovers.hierarchies():
+        (top / name).mkdir(exist_ok=True)
+        _weigh(top / name, machines)
+
+
 def weight_of(cgroup: Path) -> float | None:
     """How many busy processes a cgroup weighs as much as; None in a hierarchy without weights."""
     kept = ((cgroup / file, one) for file, one in _FILES.items())

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 PACKAGES = {
@@ -32,22 +32,22 @@ class UnavailableError(Exception):
     """There can be no node here; the message says why in one line."""
 
 
-def missing() -> list[str]:
+def missing(programs: Mapping[str, str] = PACKAGES) -> list[str]:
     """The packages whose programs are not here."""
-    return sorted({package for program, package in PACKAGES.items() if not shutil.which(program)})
+    return sorted({package for program, package in programs.items() if not shutil.which(program)})
 
 
-def ensure(say: Say = print) -> None:
+def ensure(say: Say = print, programs: Mapping[str, str] = PACKAGES, who: str = "a node") -> None:
     """Install what is missing by apt, saying what. Raises UnavailableError where that is not possible."""
     if sys.platform != "linux" or os.geteuid() != 0:
-        raise UnavailableError("a node needs Linux and root")
+        raise UnavailableError(f"{who} needs Linux and root")
     if not Path("/sys/fs/cgroup").is_dir():
-        raise UnavailableError("a node needs /sys/fs/cgroup")
-    wanted = missing()
+        raise UnavailableError(f"{who} needs /sys/fs/cgroup")
+    wanted = missing(programs)
     if not wanted:
         return
     if not shutil.which("apt-get"):
-        raise UnavailableError(f"a node needs {', '.join(wanted)}, and there is no apt-get to install them")
+        raise UnavailableError(f"{who} needs {', '.join(wanted)}, and there is no apt-get to install them")
     say(f"installing with apt-get: {', '.join(wanted)}")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for arguments in (["update"], ["install", "--yes", "--no-install-recommends", *wanted]):

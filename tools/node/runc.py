@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a command in a built image as a pod would: runc, its own namespaces, no capabilities, optionally read-only.
 
-For images in buildah's store. The container has a network of its own with nothing in it but loopback.
+For images in the store of buildah, or of Docker with layers that overlay. The container has a network of its own with
+nothing in it but loopback.
 """
 
+import contextlib
 import json
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,12 +20,30 @@ from tools.images import Engine, Image
 class Container:
     """An image's file system, mounted; close() removes it and what was written to it."""
 
-    def __init__(self, buildah: Engine, image: Image) -> None:
-        self._buildah = buildah
-        described = json.loads(buildah("inspect", "--type", "image", image.reference))
-        self.config: dict[str, Any] = described["OCIv1"]["config"]
-        self._name = buildah("from", image.reference)
-        self.root = Path(buildah("mount", self._name))
+    def __init__(self, engine: Engine, image: Image) -> None:
+        self._undo = contextlib.ExitStack()
+        if engine.name == "buildah":
+            described = json.loads(engine("inspect", "--type", "image", image.reference))
+            self.config: dict[str, Any] = described["OCIv1"]["config"]
+            name = engine("from", image.reference)
+            self._undo.callback(engine, "rm", name)
+            self.root = Path(engine("mount", name))
+            self._undo.callback(engine, "umount", name)
+        else:
+            [described] = json.loads(engine("image", "inspect", image.reference))
+            self.config = described["Config"]
+            self.root = self._mounted(described["GraphDriver"]["Data"])
+
+    def _mounted(self, layers: Mapping[str, str]) -> Path:
+        """Docker's layers, with a directory of ours above them."""
+        home = Path(self._undo.enter_context(tempfile.TemporaryDirectory(prefix="dtjob-container-")))
+        for name in ("root", "upper", "work"):
+            (home / name).mkdir()
+        below = ":".join(layers[name] for name in ("UpperDir", "LowerDir") if name in layers)
+        options = f"lowerdir={below},upperdir={home / 'upper'},workdir={home / 'work'}"
+        subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, str(home / "root")], check=True)
+        self._undo.callback(subprocess.run, ["umount", str(home / "root")], check=True)
+        return home / "root"
 
     def run(
         self,
@@ -65,5 +86,4 @@ class Container:
 
     def close(self) -> None:
         """Remove the container."""
-        self._buildah("umount", self._name)
-        self._buildah("rm", self._name)
+        self._undo.close()

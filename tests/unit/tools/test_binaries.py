@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the Kubernetes programs come from; a real build is watched by `python tools/binaries.py`."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tools import binaries
-from tools.programs import TOOLS, Tool
+from tools.programs import TOOLS, VERSIONS, Tool, kubernetes
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +34,18 @@ def test_a_programs_place_is_its_own_modules_version(name: str, version: str, mo
     before = tool.cached
     monkeypatch.setattr(Tool, "version", property(lambda tool: "v9.9.9"))
     assert tool.cached != before
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_variable_chooses_the_version_of_kubernetes(version: str) -> None:
+    command = [sys.executable, "-c", "from tools.programs import TOOLS; print(TOOLS['kubeadm'].version)"]
+    environment = {**os.environ, "DTJOB_KUBERNETES": version}
+    assert subprocess.check_output(command, env=environment, text=True).startswith(f"v{version}.")
+
+
+def test_a_version_that_nobody_has_pinned_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ValueError, match=r"DTJOB_KUBERNETES is 1\.29: write one of 1\.34, "):
+        kubernetes("1.29")
 
 
 def test_helm_3_knows_its_version_and_a_version_of_kubernetes() -> None:

@@ -2,6 +2,7 @@
 """What holds of the Dockerfiles and their builder without a build; builds are in tests/e2e/test_images.py."""
 
 import fnmatch
+import os
 import re
 from pathlib import Path
 
@@ -123,3 +124,46 @@ def test_the_base_keeps_licences_and_nothing_of_the_machine(tmp_path: Path) -> N
         file.write_text("x")
     debian_base.clean(tmp_path)
     assert [name for name in [*kept, *gone] if (tmp_path / name).exists()] == kept
+
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Docker that writes down how it is called, has one base by debootstrap, and no image that a registry has."""
+    program = tmp_path / "bin" / "docker"
+    program.parent.mkdir()
+    script = (
+        'case "$1" in image | pull) exit 1 ;; images) echo here ;; inspect) echo id ;; save) umask 077; : >"$3" ;; esac'
+    )
+    program.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n{script}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("DTJOB_IMAGE_BASE", raising=False)
+    return program
+
+
+def test_without_a_registry_docker_builds_on_the_base_by_debootstrap(docker: Path, tmp_path: Path) -> None:
+    images.build(["operator"], say=lambda line: None)
+    calls = (tmp_path / "calls").read_text()
+    assert f"pull --quiet {images.IMAGES['operator'].base}\n" in calls
+    assert f"--build-arg BASE={debian_base.reference()} " in calls
+
+
+def test_with_a_registry_docker_builds_on_the_dockerfiles_base(docker: Path, tmp_path: Path) -> None:
+    docker.write_text(docker.read_text().replace("image | pull) exit 1", "image | pull) echo yes"))
+    images.build(["operator"], say=lambda line: None)
+    assert "BASE=" not in (tmp_path / "calls").read_text()
+
+
+def test_a_variable_names_the_base(docker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DTJOB_IMAGE_BASE", "ours:1")
+    images.build(["operator"], say=lambda line: None)
+    calls = (tmp_path / "calls").read_text()
+    assert "--build-arg BASE=ours:1 " in calls
+    assert "pull" not in calls
+
+
+def test_everybody_may_read_an_archive(docker: Path) -> None:
+    """Docker's own have mode 0600."""
+    built = images.build(["operator"], say=lambda line: None)
+    assert built["operator"].archive.stat().st_mode & 0o777 == 0o644

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kind and kubectl are asked for; the end-to-end tests on kind run `make e2e-kind`."""
+
+from pathlib import Path
+
+import pytest
+
+from tools.cluster.kind import KindCluster
+from tools.images import IMAGES
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> KindCluster:
+    """One whose programs write down how they are called; kubectl prints `kubectl.out`."""
+    programs = {}
+    for name in ("kind", "kubectl"):
+        programs[name] = tmp_path / name
+        programs[name].write_text('#!/bin/sh\necho "$@" >>"$0.calls"\ncat "$0.out"\n')
+        programs[name].chmod(0o755)
+        (tmp_path / f"{name}.out").touch()
+    return KindCluster(programs)
+
+
+def test_images_are_loaded_once_and_only_into_nodes_that_take_pods(cluster: KindCluster, tmp_path: Path) -> None:
+    cluster.nodes = ("worker", "worker2")
+    for _ in range(2):
+        assert cluster.load(IMAGES["operator"]) == "dtjob-operator:dev"
+    archive = IMAGES["operator"].archive
+    assert (tmp_path / "kind.calls").read_text() == (
+        f"load image-archive {archive} --name dtjob-e2e --nodes worker,worker2\n"
+    )
+
+
+@pytest.mark.parametrize(("found", "enforced"), [("", True), ("daemonset.apps/kindnet\n", False)])
+def test_the_cluster_says_whether_its_network_enforces_policies(
+    found: str, enforced: bool, cluster: KindCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "kubectl.out").write_text(found)
+    assert cluster.network_enforces_policies() == enforced
