@@ -10,7 +10,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
 import tarfile
 import tempfile
 from collections.abc import Iterable
@@ -120,8 +119,8 @@ class _Build:
 
     def _tarball(self) -> Path:
         """What Kubernetes releases as its server, as far as kind reads it."""
-        file = self.directory / "server.tar"
-        with tarfile.open(file, "w") as tarball:
+        file = self.directory / "server.tar.gz"
+        with tarfile.open(file, "w:gz", compresslevel=0) as tarball:  # kind unpacks it at once
             _add(tarball, "kubernetes/version", f"{TOOLS['kubelet'].version}\n".encode())
             for name in SERVER:
                 tarball.add(self.programs[name], f"kubernetes/server/bin/{name}")
@@ -132,8 +131,7 @@ class _Build:
                 indexed = self.directory / "indexed.tar"
                 index(saved, indexed, images)
                 tarball.add(indexed, f"kubernetes/server/bin/{name}.tar")
-        subprocess.run(["gzip", "-1", str(file)], check=True)
-        return file.with_name("server.tar.gz")
+        return file
 
 
 def asked_for(listed: str, source: Path) -> list[str]:
