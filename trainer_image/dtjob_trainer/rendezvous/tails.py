@@ -47,10 +47,14 @@ def send(task: Task, lines: bytes) -> None:
 
 
 class Tails:
-    """The last lines of each other pod of one job, in the order in which the pods were first heard."""
+    """The last lines of each other pod of one job, in the order in which the pods were first heard.
 
-    def __init__(self, uid: str) -> None:
-        self._uid = uid
+    A stranger may name any task and attempt, so only two pods of each task are kept.
+    """
+
+    def __init__(self, uid: str, members: int) -> None:
+        """`uid` is the job's, and `members` is the number of its tasks."""
+        self._uid, self._most_pods = uid, 2 * members
         self._kept: dict[tuple[str, int], str] = {}
 
     def take(self, body: bytes) -> None:
@@ -64,7 +68,7 @@ class Tails:
         if not isinstance(lines, str) or len(lines) > LONGEST:
             raise ValueError(f"lines must be a text of {LONGEST} characters at most")
         self._kept[task, attempt] = lines
-        while sum(map(len, self._kept.values())) > MOST_BYTES:
+        while len(self._kept) > self._most_pods or sum(map(len, self._kept.values())) > MOST_BYTES:
             del self._kept[next(filter(self._was_replaced, self._kept), next(iter(self._kept)))]
 
     def text(self) -> bytes:

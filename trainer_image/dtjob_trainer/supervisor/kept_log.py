@@ -42,7 +42,7 @@ def keep_log(task: Task) -> "KeptLog | None":
     checkpoint, members = task.checkpoint, len(task.members)
     if checkpoint is None or task.parent is not None:
         return None
-    keep = partial(KeptLog, f"{task.id}.{task.attempt}", Tails(task.uid))
+    keep = partial(KeptLog, f"{task.id}.{task.attempt}", Tails(task.uid, members))
     if not (task.is_chief or task.is_evaluator):
         if not task.in_cluster or task.rendezvous_port is None:
             return None

@@ -9,7 +9,9 @@ two ports so that a NetworkPolicy can treat them differently.
 import asyncio
 import contextlib
 import json
+import re
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -21,6 +23,10 @@ from dtjob_trainer.supervisor.metrics import exposition, labels_of
 
 LONGEST_REQUEST = 65536
 """Bytes of a request, head and body. A longer one closes its connection."""
+
+MOST_CONNECTIONS = 1000
+"""Connections that one address may have at a time: more than a node has tasks, if they share its address. Each may hold
+a request in memory."""
 
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
 
@@ -40,11 +46,14 @@ class Server:
     def __init__(self, respond: Respond) -> None:
         self.respond = respond
         self._server: asyncio.Server | None = None
+        self._connections: Counter[str] = Counter()
 
     async def start(self, host: str | None, port: int) -> int:
         """Listen on `port` of `host` (None: all addresses). Returns the port. Raises OSError if it is in use."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self.respond), host, port, backlog=1024)
+        self._server = await loop.create_server(
+            lambda: _Connection(self.respond, self._connections), host, port, backlog=1024
+        )
         return int(self._server.sockets[0].getsockname()[1])
 
 
@@ -90,27 +99,46 @@ def status_server(status: Callable[[], dict[str, Any]], labels: dict[str, str]) 
 
 
 class _Connection(asyncio.Protocol):
-    """One client, with one request at a time. If the client disconnects, the request in progress is cancelled."""
+    """One client, with one request at a time. If the client disconnects, the request in progress is cancelled.
 
-    def __init__(self, respond: Respond) -> None:
-        self._respond, self._buffer = respond, b""
+    No request is answered while the client does not read the answers before.
+    """
+
+    def __init__(self, respond: Respond, connections: Counter[str]) -> None:
+        """`connections`: the number of connections of each address, this one not among them yet."""
+        self._respond, self._connections, self._buffer = respond, connections, b""
         self._transport: asyncio.Transport
         self._answering: asyncio.Task[None] | None = None
+        self._reads = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._address = str(transport.get_extra_info("peername")[0])
+        self._connections[self._address] += 1
+        if self._connections[self._address] > MOST_CONNECTIONS:
+            transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._connections[self._address] -= 1
+        if not self._connections[self._address]:
+            del self._connections[self._address]
         if self._answering:
             self._answering.cancel()
+
+    def pause_writing(self) -> None:
+        self._reads = False
+
+    def resume_writing(self) -> None:
+        self._reads = True
+        if self._answering is None:
+            self._next_request()
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         if len(self._buffer) > LONGEST_REQUEST:
             self._transport.close()
-        elif self._answering is None:
+        elif self._answering is None and self._reads:
             self._next_request()
 
     def _next_request(self) -> None:
@@ -120,7 +148,7 @@ class _Connection(asyncio.Protocol):
         first, *headers = head.decode("latin-1").split("\r\n")
         values = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in headers)}
         length, parts = values.get("content-length", "0"), first.split(" ")
-        if len(parts) != 3 or not length.isdecimal():
+        if len(parts) != 3 or not re.fullmatch(r"[0-9]{1,9}", length):
             self._send((400, "text/plain", b"not a request\n"), keep=False, head_only=False)
             return
         if len(rest) < int(length):
@@ -136,7 +164,7 @@ class _Connection(asyncio.Protocol):
             response = (500, "text/plain", f"{type(error).__name__}: {error}\n".encode())
         self._send(response, keep=keep, head_only=method == "HEAD")
         self._answering = None
-        if keep and self._buffer:
+        if keep and self._reads and self._buffer:
             self._next_request()
 
     def _send(self, response: Response, *, keep: bool, head_only: bool) -> None:

@@ -2,13 +2,15 @@
 """dtjob_trainer.rendezvous.rendezvous under any history of polls, losses and blips, as Hypothesis makes them up."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dtjob_trainer.rendezvous.messages import Answer, Phase, Registration
+from dtjob_trainer.rendezvous.messages import LARGEST, PHASES, Answer, Phase, Registration
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous
+from tests.unit.fuzzed import fuzzed
 from tests.unit.trainer.rendezvous.groups import GROUP, mirrored, registration
 
 
@@ -131,6 +133,30 @@ class RendezvousMachine(RuleBasedStateMachine):
         stray = replace(registration("worker-0"), **change)  # type: ignore[arg-type]
         assert self.rendezvous.register(stray, None, self.now).kind == "refused"
 
+    @rule(
+        task=st.sampled_from(GROUP),
+        attempt=st.integers(0, LARGEST),
+        phase=st.sampled_from(PHASES),
+        generation=st.integers(0, LARGEST),
+        more=st.fixed_dictionaries(
+            {
+                "stalled": st.booleans(),
+                "stopped": st.booleans(),
+                "crash": st.sampled_from(("", "SIGKILL")),
+                "step": st.none() | st.integers(),
+            }
+        ),
+    )
+    def pod_without_the_name(
+        self, task: str, attempt: int, phase: Phase, generation: int, more: dict[str, Any]
+    ) -> None:
+        """It knows all that is no secret. No go is for it, and none comes of it."""
+        said = replace(registration(task, phase, attempt=attempt, generation=generation), supervisor="its", **more)
+        before = self.rendezvous.generation
+        assert self.rendezvous.register(said, "10.6.6.6", self.now).kind not in ("go", "done")
+        self.rendezvous.name_resolved(task, task, ["10.0.0.1"], self.now)
+        assert self.rendezvous.generation == before
+
     @invariant()
     def one_process_of_each_task_in_a_generation(self) -> None:
         assert len({(key, value[0]) for key, value in self.gos.items()}) == len(self.gos)
@@ -147,4 +173,4 @@ class RendezvousMachine(RuleBasedStateMachine):
 
 
 TestRendezvousMachine = RendezvousMachine.TestCase
-TestRendezvousMachine.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestRendezvousMachine.settings = settings(fuzzed(150), stateful_step_count=40)

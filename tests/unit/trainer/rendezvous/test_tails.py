@@ -14,7 +14,7 @@ def sent(task: str, attempt: int, lines: str, uid: str = "uid") -> bytes:
 
 
 def test_the_last_lines_of_each_pod_replace_those_before() -> None:
-    tails = Tails("uid")
+    tails = Tails("uid", 1000)
     tails.take(sent("worker-1", 0, "worker-1.0 | a\n"))
     tails.take(sent("worker-0", 0, "worker-0.0 | b\n"))
     tails.take(sent("worker-1", 0, "worker-1.0 | a\nworker-1.0 | c\n"))
@@ -38,7 +38,7 @@ def test_the_last_lines_of_each_pod_replace_those_before() -> None:
     ],
 )
 def test_a_body_that_is_no_tail_of_this_job_is_refused(wrong: dict[str, Any]) -> None:
-    tails = Tails("uid")
+    tails = Tails("uid", 1000)
     body = {**json.loads(sent("worker-1", 0, "a\n")), **wrong}
     with pytest.raises(ValueError, match=r"must be|not for this job"):
         tails.take(json.dumps(body).encode())
@@ -46,7 +46,7 @@ def test_a_body_that_is_no_tail_of_this_job_is_refused(wrong: dict[str, Any]) ->
 
 
 def test_pods_that_were_replaced_make_room_first() -> None:
-    tails, full = Tails("uid"), MOST_BYTES // LONGEST
+    tails, full = Tails("uid", 1000), MOST_BYTES // LONGEST
     tails.take(sent("worker-0", 0, "first"))
     for attempt in range(full + 3):
         tails.take(sent("worker-1", attempt, f"{attempt} ".ljust(LONGEST, "x")))
@@ -54,6 +54,15 @@ def test_pods_that_were_replaced_make_room_first() -> None:
     assert len(text) <= MOST_BYTES
     assert text.startswith("first")
     assert f"{full + 2} x" in text
+
+
+def test_no_more_pods_are_kept_than_two_of_each_task() -> None:
+    """A stranger may name any task and attempt. Each of them would take memory, also without a line."""
+    tails = Tails("uid", 3)
+    tails.take(sent("worker-0", 0, "first"))
+    for attempt in range(1000):
+        tails.take(sent(f"worker-{attempt % 7}", attempt, "x"))
+    assert len(tails.text()) == 6
 
 
 @pytest.mark.parametrize("members", [2, 100, 1000, 10_000])

@@ -94,7 +94,7 @@ def test_tasks_without_a_chief_and_local_runs_keep_nothing_there(environ: dict[s
 def test_a_write_that_hangs_delays_the_end_by_a_second_at_most() -> None:
     hangs = "import time; from dtjob_trainer.supervisor.kept_log import KeptLog\n"
     hangs += "from dtjob_trainer.rendezvous.tails import Tails\n"
-    hangs += "kept = KeptLog('a.0', Tails(''), lambda text: time.sleep(3600), print, 0.01)\n"
+    hangs += "kept = KeptLog('a.0', Tails('', 1), lambda text: time.sleep(3600), print, 0.01)\n"
     hangs += "print('a step', flush=True)\n"
     hangs += "time.sleep(0.1); kept.end(); import os; os._exit(0)"
     began = time.monotonic()
@@ -118,7 +118,7 @@ def fail(text):
     tried.append(text)
     raise OSError("the chief task does not answer")
 tried = []
-kept = KeptLog("worker-1.0", Tails(""), fail, lambda _: None, 0.01, 200)
+kept = KeptLog("worker-1.0", Tails("", 1), fail, lambda _: None, 0.01, 200)
 print("a line that comes in two parts: ", end="", flush=True)
 time.sleep(0.2)
 print("the second", flush=True)

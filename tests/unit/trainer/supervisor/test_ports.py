@@ -68,7 +68,7 @@ async def test_the_rendezvous_port_takes_registrations_and_logs_alone() -> None:
     assert (code, Answer.from_json(json.loads(answer))) == (200, Answer("go", 1))
     assert (await rendezvous().respond("GET", "/rendezvous", b"", "10.0.0.1"))[0] == 405
     assert (await rendezvous().respond("GET", "/status", b"", "10.0.0.1"))[0] == 404
-    taking = rendezvous_server(say_go, Tails("uid").take)
+    taking = rendezvous_server(say_go, Tails("uid", 2).take)
     sent = json.dumps({"uid": "uid", "task": "worker-1", "attempt": 0, "lines": "worker-1.0 | a"}).encode()
     assert [(await taking.respond("POST", "/log", body, "10.0.0.1"))[0] for body in (sent, b"[]", b"[" * 9999)] == [
         200, 400, 400
@@ -114,7 +114,15 @@ async def test_a_body_may_come_in_pieces() -> None:
         assert (await response(reader))[0] == "HTTP/1.1 200 OK"
 
 
-@pytest.mark.parametrize("request_", [b"hello\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"])
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"hello\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: %s\r\n\r\n" % (b"9" * 5000),
+    ],
+    ids=["words", "negative", "long"],
+)
 async def test_bytes_that_are_no_request_get_400_and_the_connection_is_closed(request_: bytes) -> None:
     async with connected(server()) as (reader, writer):
         writer.write(request_)
@@ -127,6 +135,43 @@ async def test_a_request_that_is_too_long_closes_the_connection() -> None:
         writer.write(b"x" * (LONGEST_REQUEST + 1))
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
+
+
+async def test_a_client_that_does_not_read_is_answered_no_further() -> None:
+    """Else the answers would pile up in the memory of the supervisor."""
+    asked, requests = [], 2000
+
+    def status() -> dict[str, object]:
+        asked.append(1)
+        return {"model": "x" * LONGEST_REQUEST}
+
+    async with connected(status_server(status, {})) as (reader, writer):
+        writer.write(b"GET /status HTTP/1.1\r\n\r\n" * requests)
+        for _ in range(4 * requests):
+            await asyncio.sleep(0)
+        for answered in range(requests):
+            assert len(asked) - answered < requests / 2
+            assert (await response(reader))[0] == "HTTP/1.1 200 OK"
+
+
+async def test_each_address_has_a_bounded_number_of_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dtjob_trainer.supervisor.ports.MOST_CONNECTIONS", 3)
+    async with connected(server()) as (reader, writer):
+        port = writer.get_extra_info("peername")[1]
+        others = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        with contextlib.suppress(ConnectionError):
+            assert await others[2][0].read() == b"", "one too many"
+        others[0][1].close()
+        while True:  # until that is heard
+            again, out = await asyncio.open_connection("127.0.0.1", port)
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                out.write(b"GET /healthz HTTP/1.1\r\n\r\n")
+                assert await response(again) == ("HTTP/1.1 200 OK", b"ok\n")
+                break
+        writer.write(b"GET /healthz HTTP/1.1\r\n\r\n")
+        assert await response(reader) == ("HTTP/1.1 200 OK", b"ok\n")
+        for _, one in (*others, (again, out)):
+            one.close()
 
 
 async def test_a_bug_in_one_answer_does_not_end_the_supervisor() -> None:
@@ -166,7 +211,7 @@ async def test_the_longest_tail_of_the_strangest_bytes_arrives() -> None:
         "job", "ns", "uid", "worker", 1, status_port=status, rendezvous=f"127.0.0.1:{port}", rendezvous_port=port,
         parent=os.getpid(),
     )  # fmt: skip
-    tails = Tails("uid")
+    tails = Tails("uid", 2)
     await listen(task, dict, say_go, tails.take)
     await asyncio.to_thread(send, task, b"\x00" * LONGEST)
     assert tails.text() == b"\x00" * LONGEST
