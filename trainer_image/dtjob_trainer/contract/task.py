@@ -214,4 +214,7 @@ def _read_cluster(path: str | None) -> dict[str, tuple[str, ...]]:
         value = json_object("DTJOB_CLUSTER_FILE's content", Path(path).read_text())
     except OSError as error:
         raise TaskError(f"DTJOB_CLUSTER_FILE cannot be read: {error}") from None
+    for role, hosts in value.items():
+        if not isinstance(hosts, list) or not all(isinstance(one, str) for one in hosts):
+            raise TaskError(f"DTJOB_CLUSTER_FILE has {hosts!r} for role {role}; it must be a list of host:port")
     return {role: tuple(hosts) for role, hosts in value.items()}

@@ -3,13 +3,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dtjob_trainer.contract.settings import Checkpoint, Evaluation, TensorBoard
 from dtjob_trainer.contract.strategy import ALONE, TRAITS
 from dtjob_trainer.contract.task import Task, host_of
 from dtjob_trainer.errors import TaskError
+from tests.unit.fuzzed import TEXTS, VALUES, fuzzed
 
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
 
@@ -135,3 +139,31 @@ def test_the_evaluator_computes_alone() -> None:
     for strategy in TRAITS:
         assert Task("job", "ns", "uid", "evaluator", 0, strategy=strategy).traits is ALONE
         assert Task("job", "ns", "uid", "chief", 0, strategy=strategy).traits.name == strategy
+
+
+VARIABLES = ("INDEX", "ATTEMPT", "STRATEGY", "CHECKPOINT", "EVALUATION", "TENSORBOARD", "STRATEGY_OPTIONS",
+             "GRACE_SECONDS", "STATUS_PORT", "RENDEZVOUS_ADDRESS", "PARENT", "GPUS", "RESTART_SIGNALS")  # fmt: skip
+
+
+@fuzzed(60)
+@given(
+    changes=st.dictionaries(
+        st.sampled_from(VARIABLES).map("DTJOB_{}".format), TEXTS | VALUES.map(json.dumps), max_size=3
+    ),
+    cluster=st.just(CLUSTER)
+    | st.dictionaries(st.sampled_from(("chief", "worker", "ps")), VALUES)
+    | VALUES.filter(bool),
+)
+def test_any_environment_is_a_task_or_is_refused_in_words(
+    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, str], cluster: Any
+) -> None:
+    """So nobody gets a TF_CONFIG of another cluster than the file says."""
+    directory = tmp_path_factory.getbasetemp()
+    try:
+        found = Task.from_environment(environment(directory, cluster, **changes))
+    except TaskError as error:
+        told = str(error)
+        assert any(name in told for name in ("DTJOB_", "cluster"))
+    else:
+        assert found is not None
+        assert found.cluster == {role: tuple(addresses) for role, addresses in cluster.items()}
