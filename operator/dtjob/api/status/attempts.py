@@ -5,6 +5,7 @@ Thousands of tasks may be restarted or finish at once, so both are written in sh
 """
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
@@ -15,6 +16,9 @@ from dtjob.api.status.block import Int32, StatusBlock
 
 PLAIN_UP_TO = 100
 """Up to so many restarted tasks each has an entry of its own, which is easy to read."""
+MOST_FINISHED = 100_000
+"""No job has more tasks. A status that somebody forged may name more than can be counted."""
+_TASK = re.compile(r"[a-z]+-\d{1,9}", re.ASCII)
 
 
 class Attempts(StatusBlock):
@@ -54,13 +58,18 @@ class FinishedTasks(StatusBlock):
 
 def finished_from_json(entries: Any) -> Any:
     """Task ids to attempts, out of the form of `status.internal.finished`. Raises ValueError for any other form."""
+    if isinstance(entries, Mapping):  # as they are in Python
+        if not all(isinstance(id_, str) and _TASK.fullmatch(id_) for id_ in entries):
+            raise ValueError("the ids must be such as worker-0")
+        return entries
     if not isinstance(entries, list | tuple):
         return entries
-    found: dict[str, int] = {}
-    for entry in entries:
-        one = FinishedTasks.model_validate(entry)
-        found |= {f"{one.role}-{index}": one.attempt for index in _indexes(one.indexes)}
-    return found
+    read = (FinishedTasks.model_validate(entry) for entry in entries)
+    tasks = ((f"{one.role}-{index}", one.attempt) for one in read for index in _indexes(one.indexes))
+    found = dict(itertools.islice(tasks, MOST_FINISHED))
+    if next(tasks, None) is not None:
+        raise ValueError(f"there are more than {MOST_FINISHED} tasks")
+    return finished_from_json(found)
 
 
 def finished_to_json(finished: Mapping[str, int]) -> list[dict[str, Any]]:

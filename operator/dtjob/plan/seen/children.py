@@ -105,10 +105,12 @@ class TaskView(NamedTuple):
         supervised: bool = False,
         finished: bool = False,
     ) -> "TaskView":
-        """The task as it is at `now`. `finished`: this attempt is known to have ended well, wherever its pod is now.
+        """The task as it is at `now`. `finished`: the status says that this attempt ended well, wherever its pod is.
+        That does not count if the pod is there and has not ended: somebody has forged it.
 
         It is the view of the last plan if there is one pod and nothing has changed.
         """
+        finished = finished and all(ended(pod) for pod in pods if facts_of(pod).attempt == attempt)
         only = pods[0] if len(pods) == 1 and not finished and isinstance(pods[0], ObservedPod) else None
         known = only.view if only else None
         if isinstance(known, TaskView) and (known.attempt, known.supervised) == (attempt, supervised):

@@ -64,7 +64,19 @@ def test_finished_tasks_are_written_in_ranges(tasks: dict[str, int], entries: li
 
 
 @pytest.mark.parametrize(
-    "entries", [[{"role": "worker", "tasks": [1]}], [{"role": "a", "attempt": 0, "indexes": "0..3"}]]
+    "entries",
+    [
+        [{"role": "worker", "tasks": [1]}],
+        [{"role": "a", "attempt": 0, "indexes": "0..3"}],
+        [{"role": "worker", "attempt": 0, "indexes": "0-999999999999"}],
+        [{"role": "worker", "attempt": 0, "indexes": ",".join(["0-99999"] * 100_000)}],
+        [{"role": "worker", "attempt": 0, "indexes": "0-99999"}] * 30_000,
+        {"worker": 0},
+        {"worker-x": 0},
+        {"worker--1": 0},
+    ],
+    ids=lambda entries: str(entries)[:60],
 )
-def test_finished_tasks_of_another_form_are_left_out(entries: list[Any]):
+def test_finished_tasks_of_another_form_are_left_out(entries: Any):
+    """Also those that nobody could count to the end: whoever may write a status must not stop the operator."""
     assert Status.read({"internal": {"finished": entries, "allCreated": True}}).internal == Internal(all_created=True)

@@ -116,6 +116,15 @@ def test_a_task_that_is_known_to_have_finished_has_whatever_became_of_its_pod():
         assert second.state is PodState.MISSING  # it is at attempt 0, and attempt 1 is what finished
 
 
+def test_a_task_whose_pod_has_not_ended_has_not_finished_whatever_the_status_says():
+    """Somebody may have forged it: a container that has ended never runs again."""
+    job = builders.job(program=False)
+    for status, state in ((builders.running(), PodState.RUNNING), ({}, PodState.PENDING)):
+        pod = builders.pod(job, "worker-0", status)
+        _, first, _ = children.view_tasks(job, Children((pod,)), Internal(finished={"worker-0": 0}), NOW)
+        assert first.state is state
+
+
 @pytest.mark.parametrize("name", ["digits-worker-0", "digits-worker-0-x", "digit-worker-0-0", "digits-worker-9-0"])
 def test_a_pod_of_another_name_is_at_no_task(name: str):
     pod = builders.pod(JOB, "worker-0", builders.running())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.report import LONGEST_TEXT, MOST_ENTRIES, read_report
+from tests.unit.fuzzed import fuzzed
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.api_schema import refusal
@@ -110,6 +111,7 @@ def test_the_simulated_api_server_refuses_what_is_out_of_bounds(name: str, value
     assert refusal({"progress": {"step": 1, name: value}}) is not None
 
 
+@fuzzed(30)
 @given(_REPORTS, _REPORTS)
 def test_no_report_makes_a_status_that_is_refused(chief: dict[str, Any], evaluator: dict[str, Any]) -> None:
     status = plan(builders.job(evaluator=True), Children((), {"chief-0": chief, "evaluator-0": evaluator}), NOW).status

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A status that somebody has changed in any way, as Hypothesis makes it up: the operator plans on, and whatever the API
+server would store of its own status it takes."""
+
+from copy import deepcopy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dtjob.kube.endpoints.job_metrics import job_metrics
+from dtjob.plan.seen.children import Children
+from tests.unit.fuzzed import VALUES, fuzzed
+from tests.unit.operator import builders
+from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.simulation.api_schema import refusal
+from tests.unit.operator.simulation.operator import job_manifest
+
+JOB = builders.job(evaluator=True)
+
+
+def written() -> dict[str, Any]:
+    """The status of a job that runs after a failure."""
+    job, children = JOB, Children(())
+    for second in range(0, 60, 10):
+        made = builders.plan_answered(job, children, at(second))
+        job = builders.with_status(job, made.status or job.status)
+        children = builders.carried_out(children, made, at(second))
+        for pod in children.objects:
+            if pod["kind"] == "Pod":
+                failed = second == 20 and pod["metadata"]["name"] == "digits-worker-0-0"
+                pod["status"] = builders.ended(1, at(second)) if failed else builders.running()
+    return deepcopy(job.status)
+
+
+WRITTEN = written()
+
+
+def paths(value: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path to each part of the value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [*([before] if before else []), *(path for name, one in inner for path in paths(one, (*before, name)))]
+
+
+INTERNAL = [path for path in paths(WRITTEN) if path[0] == "internal"]
+ODD = st.one_of(
+    VALUES,
+    st.sampled_from((
+        {"x": 1}, {"worker-0": -1}, [{"role": "worker", "attempt": 0, "indexes": "0-999999999"}],
+        "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-11-21T10:00:00", -(2**31), 2**31 - 1, 2**53,
+    )),
+)  # fmt: skip
+
+
+@fuzzed(60)
+@given(changes=st.lists(st.tuples(st.sampled_from(INTERNAL) | st.sampled_from(paths(WRITTEN)), ODD), max_size=4))
+def test_any_status_is_planned_with(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
+    """The API server has types for all but `internal`, so only what it would store is tried."""
+    status = deepcopy(WRITTEN)
+    for path, value in changes:
+        inner = status
+        try:
+            for name in path[:-1]:
+                inner = inner[name]
+            inner[path[-1]] = value
+        except (LookupError, TypeError):  # an earlier change has taken that away
+            continue
+    try:
+        if refusal(status) is not None:
+            return
+    except ValueError:  # it is no JSON
+        return
+    job = builders.with_status(JOB, status)
+    pods = tuple(builders.pod(job, id_, builders.running()) for id_ in ("chief-0", "worker-0"))
+    for children in (Children(()), Children(pods)):
+        made = builders.plan_answered(job, children, NOW)
+        assert made.status is None or refusal(made.status) is None
+    manifest = {**job_manifest(JOB), "status": status}
+    for family in job_metrics([manifest], lambda _: pods, NOW):
+        assert all(isinstance(sample.value, int | float) for sample in family.samples)
