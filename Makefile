@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down kind kind-down e2e-kind versions binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down kind kind-down e2e-kind versions binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations fuzz setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -33,9 +33,9 @@ lint: $(STAMP)  ## ruff, mypy --strict and import-linter
 unit: $(STAMP)  ## Only the unit tests, two at a time (about 3 minutes; PROCESSES=4: four)
 	@$(BIN)/python -m pytest tests/unit -n $(if $(filter command,$(origin PROCESSES)),$(PROCESSES),2)
 
-simulate: $(STAMP)  ## Look through 3,000 simulated lives of jobs, others each time (LIVES=…, SEED=…; about 10 minutes)
+simulate: $(STAMP)  ## Look through 10,000 simulated lives of jobs, others each time (LIVES=…, SEED=…; about an hour and a half)
 	@seed=$(or $(SEED),$$RANDOM); echo "make simulate SEED=$$seed looks through the same lives again"; \
-	DTJOB_SIMULATED_LIVES=$(or $(LIVES),3000) PYTHONHASHSEED=$$seed $(BIN)/python -m pytest --timeout=0 \
+	DTJOB_SIMULATED_LIVES=$(or $(LIVES),10000) PYTHONHASHSEED=$$seed $(BIN)/python -m pytest --timeout=0 \
 		--hypothesis-seed=$$seed tests/unit/operator/plan/test_plan_properties.py \
 		tests/unit/operator/plan/test_plan_crashes.py
 
@@ -48,6 +48,14 @@ cluster-slow: $(STAMP) binaries  ## Those of them that `make test` leaves out: r
 mutations: $(STAMP) binaries  ## Compare dtjob validate and an API server on 20,000 random manifests, others each time (MUTATIONS=…, SEED=…; 10 minutes)
 	@DTJOB_MUTATIONS=$(or $(MUTATIONS),20000) DTJOB_MUTATION_SEED=$(SEED) \
 		$(BIN)/python -m pytest --timeout=0 -s tests/cluster/test_mutations.py
+
+FUZZED := tests/unit/operator/plan/test_forged_status.py tests/unit/operator/plan/seen/test_report.py \
+	tests/unit/trainer/checkpoint/test_damaged_directories.py tests/unit/trainer/contract/test_task.py \
+	tests/unit/trainer/rendezvous/test_rendezvous_histories.py tests/unit/trainer/supervisor/test_hostile_requests.py
+fuzz: $(STAMP) binaries  ## Feed 2,000 random requests, reports, statuses, checkpoint directories, environments and manifests (FUZZ=…, SEED=…)
+	@seed=$(or $(SEED),$$RANDOM); echo "make fuzz SEED=$$seed makes up the same again"; \
+	DTJOB_FUZZ=$(or $(FUZZ),2000) $(BIN)/python -m pytest --timeout=0 --hypothesis-seed=$$seed $(FUZZED)
+	@$(MAKE) --no-print-directory mutations MUTATIONS=$(or $(FUZZ),2000)
 
 trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 	@$(BIN)/python -m pytest tests/trainer
