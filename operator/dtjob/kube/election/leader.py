@@ -10,6 +10,7 @@ the request. It writes local time as UTC. It never releases the lease.
 import asyncio
 import logging
 import os
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -20,19 +21,29 @@ from dtjob.kube.endpoints.endpoint import Pulse
 
 logger = logging.getLogger(__name__)
 
-LOST = 1
-"""Exit code of a leader that lost its lease."""
+
+def begin_anew() -> None:
+    """Start the same program in this process: its threads end and its connections close, so nothing of it acts again.
+
+    To a kubelet the end of the process would be a crash. After five of them it waits for five minutes, and no operator
+    works meanwhile, though the API server is there again.
+    """
+    logging.shutdown()
+    try:
+        os.execv(sys.executable, sys.orig_argv)
+    finally:
+        os._exit(1)
 
 
 class Leader:
-    """This process's part in an election. `exit_process` ends the process at once: nothing of it may act any more."""
+    """This process's part in an election. `lost` ends all that this program does, at once: it must not act any more."""
 
     def __init__(
-        self, cluster: Kube, election: Election, pulse: Pulse, exit_process: Callable[[int], object] = os._exit
+        self, cluster: Kube, election: Election, pulse: Pulse, lost: Callable[[], object] = begin_anew
     ) -> None:
         self._cluster, self._election = cluster, election
         self._pulse = pulse
-        self._exit = exit_process
+        self._lost = lost
         self._candidate = Candidate(election)
         self._described = f"lease {election.namespace}/{election.name}"
         self._logged: str | None = None
@@ -40,7 +51,7 @@ class Leader:
         self._deadline: asyncio.TimerHandle | None = None
 
     async def acquire(self) -> None:
-        """Return as soon as this process leads; from then on it does so until `release`, or it ends."""
+        """Return as soon as this process leads; from then on it does so until `release`, or it begins anew."""
         while not self._candidate.leads(_now()):
             if not await self._try():
                 await asyncio.sleep(self._candidate.retry_seconds)
@@ -98,14 +109,14 @@ class Leader:
         self._logged = None
         if self._deadline is not None:
             self._deadline.cancel()
-        # The process ends when the lease in hand runs out, whatever its tasks wait for then.
+        # The program ends when the lease in hand runs out, whatever its tasks wait for then.
         why = f"not renewed for {candidate.renew_within_seconds:.1f} s"
         self._deadline = asyncio.get_running_loop().call_at(candidate.leads_until, self._lose, why)
         return True
 
     def _lose(self, why: str) -> None:
-        logger.error("%s is lost: %s; ending at once", self._described, why)
-        self._exit(LOST)
+        logger.error("%s is lost: %s; beginning anew at once", self._described, why)
+        self._lost()
 
     def _log_once(self, what: str) -> None:
         """Log what is new; a standby that waits for days says so once."""
