@@ -71,7 +71,7 @@ class Sides:
     def milliseconds(self, calls: list[Call]) -> float:
         """What one of these calls costs the API server's process."""
         made = Calls(self._cluster.kubeconfig, calls, self._cluster.directory / "calls", AT_ONCE)
-        pid = self._cluster.pid("kube-apiserver")
+        pid = self._cluster.program("kube-apiserver").process.pid
         before = usage_of(pid).cpu_seconds
         made.go()
         made.wait()

@@ -127,9 +127,9 @@ class ControlPlane:
         shutil.rmtree(self.directory, ignore_errors=True)
         self._janitor.communicate()  # closes its input: it looks whether anything is left, and ends
 
-    def pid(self, name: str) -> int:
-        """The process of one of its programs, such as kube-apiserver."""
-        return self._running[name].process.pid
+    def program(self, name: str) -> Program:
+        """One of its programs, such as kube-apiserver. It may be killed and started again."""
+        return self._running[name]
 
     def kubectl(
         self, *arguments: str, stdin: str | None = None, check: bool = True

@@ -34,16 +34,27 @@ class Program:
     def __init__(self, name: str, command: list[str], directory: Path) -> None:
         self.name = name
         self.log = directory / f"{name}.log"
+        self._command = command
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Start the same command, after `kill`. The thread that calls this must not end before the program."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                command,
+                self._command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                cwd=directory,
+                cwd=self.log.parent,
                 start_new_session=True,  # a Ctrl-C at the terminal is for pytest, which then stops us in order
                 preexec_fn=die_with_parent,
             )
+
+    def kill(self) -> None:
+        """SIGKILL to the process group, as in a crash. Waits for its end."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
     def wait_until(self, ready: Callable[[], bool]) -> None:
         """Return once `ready` says so. Raises ProgramError when the program ends or takes too long."""

@@ -31,7 +31,8 @@ state = "/run/containerd"
 
 
 class Containerd:
-    """The container runtime of one node. Attribute: `socket`."""
+    """The container runtime of one node. Attributes: `socket`, and `program`, which may be killed and started again:
+    containers run on."""
 
     def __init__(self, namespaces: Namespaces, subnet: Subnet) -> None:
         self._namespaces = namespaces
@@ -46,8 +47,8 @@ class Containerd:
         config = self._directory / "containerd.toml"
         config.write_text(_CONFIG.format(socket=self.socket, pause=PAUSE, cni=cni))
         command = self._namespaces.entering("containerd", f"--config={config}")
-        self._program = Program("containerd", command, self._directory)
-        self._program.wait_until(lambda: answers(self.socket))
+        self.program = Program("containerd", command, self._directory)
+        self.program.wait_until(lambda: answers(self.socket))
         archive = self._directory / "pause.tar"
         images.write(archive, PAUSE, {"pause": Path(shutil.which("catatonit") or "")}, ["/pause", "-P"])
         self.import_image(archive)
@@ -69,7 +70,7 @@ class Containerd:
 
     def stop(self) -> None:
         """Stop containerd."""
-        self._program.stop()
+        self.program.stop()
 
 
 def ctr(namespaces: Namespaces, socket: Path, *arguments: str) -> str:

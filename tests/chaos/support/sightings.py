@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at jobs and pods twice a second, and notes what must never be."""
+
+import threading
+from collections import Counter, defaultdict
+
+from dtjob.objects import labels, topology
+from tests.chaos.support.bed import JOBS, Bed
+from tests.chaos.support.patience import is_outage
+from tests.e2e.jobs.support.training_job import running
+from tools.cluster.rest import Object
+
+LOOK_SECONDS = 0.5
+
+
+class Sightings:
+    """From `with` to its end. `pods` and `jobs` are those of the last look, by name; `broken` has what must not be."""
+
+    def __init__(self, bed: Bed) -> None:
+        self._bed = bed
+        self.pods: dict[str, Object] = {}
+        self.operators: dict[str, Object] = {}
+        self.jobs: dict[str, Object] = {}
+        self.broken: list[str] = []
+        self.looks = self.blind = 0
+        self.pods_seen: dict[str, set[str]] = defaultdict(set)
+        """The uids of each pod's name, which has the attempt in it."""
+        self._last: dict[str, Object] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sightings", daemon=True)
+
+    def __enter__(self) -> "Sightings":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(LOOK_SECONDS):
+            try:
+                jobs, pods = self._bed.api.list("dtjobs", JOBS), self._bed.api.list("pods", JOBS)
+                operators = self._bed.operators()
+            except Exception as error:
+                if not is_outage(error):
+                    self.broken.append(f"the test itself: {error!r}")
+                self.blind += 1
+                continue
+            self.looks += 1
+            self.jobs = {job["metadata"]["name"]: job for job in jobs}
+            self.pods = {pod["metadata"]["name"]: pod for pod in pods if labels.JOB_NAME in labels.of(pod)}
+            self.operators = {pod["metadata"]["name"]: pod for pod in operators}
+            self._check()
+
+    def _check(self) -> None:
+        for name, pod in self.pods.items():
+            seen = self.pods_seen[name]
+            seen.add(pod["metadata"]["uid"])
+            if len(seen) > 1:
+                self._note(f"pod {name} was created twice: {sorted(seen)}")
+        alive = [pod for pod in self.pods.values() if running(pod) and "deletionTimestamp" not in pod["metadata"]]
+        tasks = Counter((labels.of(pod)[labels.JOB_NAME], labels.task_id(pod)) for pod in alive)
+        for (job, task), count in tasks.items():
+            if count > 1:
+                self._note(f"{count} pods of {job}'s {task} run at once")
+        for name, job in self.jobs.items():
+            before, self._last[name] = self._last.get(name), job
+            self._check_job(name, job.get("status", {}), (before or {}).get("status", {}))
+
+    def _check_job(self, name: str, status: Object, before: Object) -> None:
+        restarts, earlier = status.get("restarts", {}), before.get("restarts", {})
+        if sum(restarts.get("causes", {}).values()) != restarts.get("total", 0):
+            self._note(f"{name}: the causes of restarts do not add up: {restarts}")
+        for cause, count in {"total": earlier.get("total", 0), **earlier.get("causes", {})}.items():
+            if {"total": restarts.get("total", 0), **restarts.get("causes", {})}.get(cause, 0) < count:
+                self._note(f"{name}: restarts were counted back: {earlier} and then {restarts}")
+        saved, earlier_saved = (one.get("checkpoint", {}).get("step", 0) for one in (status, before))
+        if saved < earlier_saved:
+            self._note(f"{name}: a checkpoint was lost: step {earlier_saved} and then {saved}")
+        if before.get("phase") in ("Succeeded", "Failed") and status.get("phase") != before["phase"]:
+            self._note(f"{name}: was {before['phase']} and is {status.get('phase')}")
+
+    def _note(self, what: str) -> None:
+        if what not in self.broken:
+            self.broken.append(what)
+
+    def attempts(self, job: str) -> dict[str, int]:
+        """The highest attempt of each of a job's tasks that is there."""
+        ours = [pod for pod in self.pods.values() if labels.of(pod)[labels.JOB_NAME] == job]
+        return {labels.task_id(pod): topology.attempt_of(pod) for pod in sorted(ours, key=topology.attempt_of)}
