@@ -17,6 +17,7 @@ from tests.unit.operator.simulation.operator import job_manifest
 _TIME = "1970-01-01T00:01:00Z"
 _REPORT: dict[str, Any] = {
     "step": 1, "totalSteps": 2, "epoch": 1, "loss": 0.5, "stepsPerSecond": 1.0, "etaSeconds": 1.0,
+    "examplesPerSecond": 1.0, "inputWait": 0.5,
     "checkpoint": {"step": 1, "time": _TIME}, "metrics": {"a": 1.0}, "evaluation": {"metrics": {"a": 1.0}},
     "state": "training",
 }  # fmt: skip

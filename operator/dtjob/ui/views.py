@@ -27,6 +27,7 @@ def row(job: Object) -> dict[str, Any]:
         "totalSteps": progress.get("totalSteps"),
         "percentage": progress.get("percentage"),
         "stepsPerSecond": now.get("stepsPerSecond"),
+        "inputWait": now.get("inputWaitPercentage"),
         "secondsLeft": now.get("estimatedRemainingSeconds"),
         "goodput": (status.get("goodput") or {}).get("percentage"),
         "restarts": (status.get("restarts") or {}).get("total") or 0,

@@ -126,11 +126,25 @@ def slow(number, *parts):
     return parts[0] + nothing, *parts[1:]
 
 
+waits = []
+agree = control.Control.agree
+
+
+def noting(self, step, loss, done, waited):
+    """As it was, and notes for how long steps have waited for their batches."""
+    waits.append(waited)
+    return agree(self, step, loss, done, waited)
+
+
+control.Control.agree = noting
+found["waits of arrays"] = [trained(x, y, batch_size=BATCH), sum(waits)][1]
+waits.clear()
 calls.clear()
 slower = batched.take(STEPS // 2 + 8).enumerate()
 slower = slower.map(lambda number, parts: slow(number, *parts))
 dt.fit(compiled(), slower, epochs=1)
 found["slow"] = [steps for _, steps in calls]
+found["waits of slow data"] = sum(waits)
 together = EachBatch()
 dt.fit(compiled(steps_per_execution=4), slower, epochs=1, callbacks=[together])
 found["slow together"] = together.seen

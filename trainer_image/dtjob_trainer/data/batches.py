@@ -122,6 +122,8 @@ class Source(ABC):
     own_shares = False
     """Whether the program shares the examples out by itself, so that nobody knows which another number of tasks has
     taken."""
+    waited = 0.0
+    """Seconds for which steps have waited for batches of this task, since somebody set it to 0."""
 
     @property
     def exact(self) -> bool:

@@ -2,6 +2,7 @@
 """The batches of a pass as steps take them out of the data by themselves, several in one call from Python."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -26,6 +27,7 @@ class Stream:
         self._source, self._number, self._began = source, number, first_step
         self.step = first_step
         """Steps of the pass that are done."""
+        began = time.monotonic()
         self._iterator: Any = iter(source.elements(number, first_step))
         self.iterator: Any = flat(self._iterator)
         """The iterator, as one tensor; None where it is at its end."""
@@ -33,6 +35,7 @@ class Stream:
         self.ahead = flat(ahead)
         """The element of the next step as a `tf.experimental.Optional`, as one tensor; empty where there is none."""
         self._there = bool(ahead.has_value())
+        source.waited += time.monotonic() - began
         if see is not None:
             see(source.marks_of(ahead.get_value()) if self._there else ())
         self._check()
@@ -47,17 +50,19 @@ class Stream:
         left = self._left
         return Portion(self, most if left is None else min(most, left))
 
-    def advance(self, ahead: Any, steps: int, *, there: bool, fits: bool) -> None:
+    def advance(self, ahead: Any, steps: int, *, there: bool, waited: float) -> None:
         """So many `steps` are done, and `ahead` is the next element.
 
         - there: whether there is one.
-        - fits: whether the last step's batch was what the source must give. Raises DataError where it was not.
+        - waited: for how many seconds the steps have waited for elements. Below 0 if the last step's batch was not
+          what the source must give: then this raises DataError.
         """
-        if not fits:
+        if waited < 0:
             last = self.step + steps - 1
             again = iter(self._source.elements(self._number, self._began))
             self._source.complain(next(islice(again, last - self._began, None)), last)
         self.step += steps
+        self._source.waited += waited
         self.ahead, self._there = ahead, there
         self._check()
 

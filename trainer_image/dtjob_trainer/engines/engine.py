@@ -78,6 +78,10 @@ class Engine(ABC):
         """How many updates of the weights there were, where each step makes one and this process can tell; else 0."""
         return 0
 
+    def sees_waits(self, source: Source) -> bool:
+        """Whether `source.waited` is the time in which devices had nothing to do, because batches were not ready."""
+        return False
+
     def traced(self, source: Source) -> Any:
         """The traced function (a `ConcreteFunction`) of training steps on batches of `source`."""
         return self._function("train", source).get_concrete_function()

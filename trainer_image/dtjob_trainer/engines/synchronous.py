@@ -44,6 +44,11 @@ class SynchronousEngine(Engine):
         """The static numbers of rows, by source. The number is open for a source that is not here."""
         self._apart: dict[int, bool] = {}  # by a function that runs several steps in one call, whether it must not
 
+    def sees_waits(self, source: Source) -> bool:
+        """Unless a GPU may still run steps while the host reads batches, or nobody may look at the clock."""
+        clock = not (self.streams(source) and tensorflow.is_deterministic())
+        return clock and not tf.config.get_visible_devices("GPU")
+
     def traced(self, source: Source) -> Any:
         """The traced function of training steps on batches of `source`."""
         return self._traced_function("train", source)
@@ -88,9 +93,9 @@ class SynchronousEngine(Engine):
         while True:
             numbers = tf.constant([stream.step, most, CALL_SECONDS if cut_short else math.inf], tf.float64)
             found, result, ahead = function(stream.iterator, stream.ahead, numbers)
-            steps, there, fits = found.numpy().tolist()
-            stream.advance(ahead, steps, there=bool(there), fits=bool(fits))
-            done += steps
+            steps, there, waited = found.numpy().tolist()
+            stream.advance(ahead, int(steps), there=bool(there), waited=waited)
+            done += int(steps)
             if not apart or done >= portion.most or not stream.more:
                 return result, done
 
@@ -214,8 +219,8 @@ def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source, on_host: On
     """In the graph: `step` on one element of a stream after the other.
 
     Of its iterator and the element ahead, and of (steps done, most steps to do, seconds after which to do no further).
-    Gives (steps done, whether there is another element, whether all that came were to come), what the last step gave,
-    and the next element.
+    Gives (steps done, whether there is another element, seconds in which no step ran since the next element was not
+    ready, or below 0 if the last one was not what had to come), what the last step gave, and the next element.
     """
 
     def several(iterator: Any, ahead: Any, numbers: Any) -> Any:
@@ -226,21 +231,34 @@ def _of_stream(step: Callable[[Any, Any, Any], Any], source: Source, on_host: On
         now = (lambda: tf.constant(0.0, tf.float64)) if tensorflow.is_deterministic() else tf.timestamp
         end = now() + numbers[2]
 
-        def goes_on(done: Any, ahead: Any, fits: Any, _: Any) -> Any:
+        # Each variable of the loop costs as much as four operations, so that one holds two things: below 0 the seconds
+        # of waiting say that what came was not what was to come.
+        def goes_on(done: Any, ahead: Any, waited: Any, _: Any) -> Any:
             with on_host():
                 in_time = tf.logical_or(tf.equal(done, 0), now() < end)
-                wanted = tf.logical_and(tf.logical_and(done < most, fits), in_time)
+                wanted = tf.logical_and(tf.logical_and(done < most, waited >= 0), in_time)
                 return tf.logical_and(wanted, ahead.has_value())
 
-        def one(done: Any, ahead: Any, fits: Any, _: Any) -> Any:
+        def one(done: Any, ahead: Any, waited: Any, _: Any) -> Any:
             with on_host():
                 cut = source.cut(ahead.get_value(), first + done)
+            graph = tf.compat.v1.get_default_graph()
+            known = len(graph.get_operations())
             result = step(cut.inputs, cut.count, cut.total)
-            return done + 1, iterator.get_next_as_optional(), tf.convert_to_tensor(cut.fits), result
+            effects = [each for each in graph.get_operations()[known:] if each.op_def.is_stateful]
+            ahead = iterator.get_next_as_optional()  # while the step runs
+            with on_host():
+                with tf.control_dependencies([result, *effects]):
+                    stepped = now()
+                with tf.control_dependencies([flat(ahead), stepped]):
+                    waited += tf.maximum(now() - stepped, 0)
+                if cut.fits is not True:
+                    waited = tf.where(cut.fits, waited, tf.constant(-1.0, tf.float64))
+            return done + 1, ahead, waited, result
 
-        begin = (tf.constant(0), ahead, tf.constant(True), tf.constant(0.0))
-        done, ahead, fits, result = tf.while_loop(goes_on, one, begin, parallel_iterations=1)
-        found = tf.stack([done, tf.cast(ahead.has_value(), tf.int32), tf.cast(fits, tf.int32)])
+        begin = (tf.constant(0), ahead, tf.constant(0.0, tf.float64), tf.constant(0.0))
+        done, ahead, waited, result = tf.while_loop(goes_on, one, begin, parallel_iterations=1)
+        found = tf.stack([tf.cast(done, tf.float64), tf.cast(ahead.has_value(), tf.float64), waited])
         return found, result, flat(ahead)
 
     return several

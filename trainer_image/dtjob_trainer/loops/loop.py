@@ -17,6 +17,7 @@ from dtjob_trainer.engines import exactness
 from dtjob_trainer.engines.engine import Engine, Work
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.loops import alike
+from dtjob_trainer.loops.control import Agreement
 from dtjob_trainer.loops.evaluate import validated
 from dtjob_trainer.loops.training_run import Run
 from dtjob_trainer.models.kept_variables import State
@@ -220,7 +221,7 @@ class FitLoop:
             loss = self._engine.loss()
             agreement = run.agree(loss)
             known = {"loss": agreement.loss} if loss is not None else {}
-            pace = run.pace(agreement.steps_per_second)
+            pace = run.pace(agreement)
             self._here.progress.update(step=run.steps_done, epoch=self._epochs.ended, **known, **pace)
             if agreement.stop:
                 if self._ends_epoch():
@@ -361,7 +362,7 @@ class TrainLoop:
                 self._after_step()
         if trains:
             self._engine.wait()
-            self._report(0.0, self._engine.values())
+            self._report(None, self._engine.values())
         run.save_the_end()
         self._variables.average_local()
         run.end()
@@ -385,22 +386,23 @@ class TrainLoop:
         if run.control.due(step):
             mine = self._engine.values()
             agreement = run.agree(mine.get("loss"))
-            self._report(agreement.steps_per_second, mine)
+            self._report(agreement, mine)
             if agreement.stop:
                 run.leave()
         if step < self._last and run.save_is_due():
             run.save()
         self._here.pulse.enter(DATA)
 
-    def _report(self, steps_per_second: float, mine: dict[str, float]) -> None:
+    def _report(self, agreement: Agreement | None, mine: dict[str, float]) -> None:
         """Report what `step_fn` returned in the last step that is done, summed over all tasks. Collective.
 
+        - agreement: with its measurements. None: there are no new ones.
         - mine: this task's part.
         """
         done = self._run.steps_done
         self.state.loop.values = values = self._summed(mine)
         loss = {"loss": values["loss"]} if "loss" in values else {}
-        self._here.progress.update(step=done, **self._run.pace(steps_per_second), **loss, metrics=values)
+        self._here.progress.update(step=done, **self._run.pace(agreement), **loss, metrics=values)
         if done >= self._last or time.monotonic() - self._last_line >= LOG_SECONDS:
             self._last_line = time.monotonic()
             self._here.log(f"step {done}/{self._last}", step=done, values=values)

@@ -134,7 +134,9 @@ class Run(Generic[Loop]):
         - loss: this task's part of the loss of the last step that is done, None where there is none.
         """
         self.saves.see_owned()
-        agreement = self.control.agree(self.state.step, loss or 0.0, self.steps_done)
+        source = self._epochs.source
+        waited, source.waited = source.waited if self._engine.sees_waits(source) else None, 0.0
+        agreement = self.control.agree(self.state.step, loss or 0.0, self.steps_done, waited)
         self._save_wanted |= agreement.save
         return agreement
 
@@ -152,10 +154,12 @@ class Run(Generic[Loop]):
             self._warned.add(reason)
             self.here.log(f"resume is approximate: {reason}", level="warning", step=self.state.step)
 
-    def pace(self, steps_per_second: float) -> dict[str, float]:
-        """What to report of speed and time, after a new measurement of the speed (0 where there is none)."""
+    def pace(self, agreement: Agreement | None) -> dict[str, float | None]:
+        """What to report of speed, waits and time, after new measurements (None: there are no new ones)."""
         left = None if self.total_steps is None else self.total_steps - self.state.step
-        return self._pace.keys(steps_per_second, left) | self.watch.keys()
+        if agreement is not None:
+            self._pace.measured(agreement.steps_per_second, agreement.waited)
+        return self._pace.keys(left, self._epochs.source.batch) | self.watch.keys()
 
     def known_total(self) -> dict[str, int]:
         """How many steps there will be, as the status has it; nothing while nobody knows."""

@@ -4,6 +4,7 @@
 Each task trains its rows of every batch. The first batch of a pass shows whether all tasks read the same.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -80,7 +81,7 @@ class Pass:
             if self._agrees:
                 self._agree()
             else:
-                self._ready.extend(islice(self._batches, 1))
+                self._ready.extend(self._read(1))
                 self._ended = not self._ready
             if self._compares:
                 self._see(self._ready[0].marks if self._ready else ())
@@ -99,13 +100,20 @@ class Pass:
             self._stream = Stream(self._source, self._number, self._first_step, self._see if self._compares else None)
         return self._stream
 
+    def _read(self, most: int) -> list[Batch]:
+        """The next `most` batches of this task; fewer where the data ends."""
+        began = time.monotonic()
+        found = list(islice(self._batches, most))
+        self._source.waited += time.monotonic() - began
+        return found
+
     def _see(self, mine: Sequence[float]) -> None:
         see_same(self._source, self._group, mine, self._tell)
 
     def _agree(self) -> None:
         """Read some batches and agree with all tasks on those that there are. Collective."""
         size, source = self._ahead, self._source
-        mine = list(islice(self._batches, size))
+        mine = self._read(size)
         # per batch the tasks that have it, and their examples; at last the tasks that want no more at once
         summed = np.zeros(2 * size + 1)
         summed[: len(mine)] = 1

@@ -34,6 +34,12 @@ def _families(status: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[
         ("epoch", "Epoch that is being trained, from 1.", status.get("epoch")),
         ("loss", "Training loss at the last report.", status.get("loss")),
         ("steps_per_second", "Training steps in a second.", status.get("stepsPerSecond")),
+        ("examples_per_second", "Training examples in a second.", status.get("examplesPerSecond")),
+        (
+            "input_wait_ratio",
+            "Share of the last minute in which steps waited for their input, 0 to 1.",
+            status.get("inputWait"),
+        ),
         ("eta_seconds", "Seconds until the last step, at the current speed.", status.get("etaSeconds")),
         ("checkpoint_step", "Training step of the last checkpoint.", checkpoint.get("step")),
         (

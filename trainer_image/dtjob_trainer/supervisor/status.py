@@ -22,7 +22,10 @@ OURS = frozenset({
 })  # fmt: skip
 """Keys that a training process cannot overwrite."""
 
-MOMENTARY = ("doing", "stepsPerSecond", "etaSeconds", "message", "restoredStep", "writing", "exception", "weights")
+MOMENTARY = (
+    "doing", "stepsPerSecond", "examplesPerSecond", "inputWait", "etaSeconds", "message", "restoredStep", "writing",
+    "exception", "weights",
+)  # fmt: skip
 """Keys that are only true for the training process that reported them."""
 
 LONGEST_LAST_WORDS = 4096

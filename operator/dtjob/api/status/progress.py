@@ -42,6 +42,12 @@ class Progress(StatusBlock):
     """The estimated number of seconds until the last step, at the current speed."""
     steps_per_second: NumberText | None = None
     """The number of training steps in a second, a decimal number as text."""
+    examples_per_second: NumberText | None = None
+    """The number of training examples in a second, a decimal number as text. The field is absent if the size of a batch
+    is not known."""
+    input_wait_percentage: Annotated[Int32, Field(ge=0, le=100)] | None = None
+    """The percentage of the last minute in which steps waited for their input. The field is absent if the time of
+    waiting cannot be measured, as with GPUs, with TPUs and under ParameterServer."""
     metrics: Metrics = ()
     """The loss and the metrics at the last report."""
     resume: Name | None = None

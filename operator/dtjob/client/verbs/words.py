@@ -15,6 +15,10 @@ _LONGEST_LABEL = 14
 _TIME_WIDTH = len("2026-11-21 10:00:00")
 _FOR_ITS_USER = ("ImageMissing", "InvalidSpec")
 """Reasons of a job that waits for its user. Nothing happens by itself."""
+MUCH_WAITING = 20
+"""From this percentage of waiting for data on, a user is told what to do."""
+MORE_WORKERS = "add data workers (spec.replicaSpecs.data.replicas)"
+FASTER_PIPELINE = "use cache(), prefetch() and map(num_parallel_calls=tf.data.AUTOTUNE), or more CPUs"
 _OF_A_TERMINAL = re.compile(
     r"(?:\x1b\]|\x9d)[^\x07\x1b]*(?:\x07|\x1b\\)?|(?:\x1b\[|\x9b)[0-9;:?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
@@ -124,6 +128,7 @@ def _facts(status: Object, spec: Object, job: Object, now: datetime) -> Iterator
     yield "strategy", str(spec.get("strategy", ""))
     yield "tasks", f"{ready} run or have finished" if ready else ""
     yield "step", _step(status)
+    yield "input", _input(status, "data" in (spec.get("replicaSpecs") or {}))
     yield "metrics", metrics_text(status)
     yield "checkpoint", _checkpoint(job, now)
     yield "evaluation", _evaluation(status.get("evaluation") or {})
@@ -151,6 +156,19 @@ def _step(status: Object) -> str:
         parts += [f"{progress['stepsPerSecond']} steps/s"] if progress.get("stepsPerSecond") else []
         left = progress.get("estimatedRemainingSeconds")
         parts += [f"about {duration(left)} left"] if left is not None else []
+    return ", ".join(parts)
+
+
+def _input(status: Object, has_data_workers: bool) -> str:
+    """How fast examples come, for how long steps wait for them, and what to do if that is long."""
+    progress = status.get("progress") or {}
+    if status.get("phase") != "Running":
+        return ""
+    parts = [f"{progress['examplesPerSecond']} examples/s"] if progress.get("examplesPerSecond") else []
+    waits = progress.get("inputWaitPercentage")
+    if waits is not None:
+        advice = MORE_WORKERS if has_data_workers else FASTER_PIPELINE
+        parts += [f"steps wait {waits} % of the time for data{f': {advice}' if waits >= MUCH_WAITING else ''}"]
     return ", ".join(parts)
 
 

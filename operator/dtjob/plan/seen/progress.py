@@ -109,6 +109,7 @@ def only_progress_differs(status: Status, written: Status) -> bool:
 def _training(chief: Mapping[str, Any], old: Progress | None, now: datetime) -> Progress:
     """What the chief says, with the time of the first look at which it said that."""
     step, total, eta, speed = (chief.get(name) for name in ("step", "totalSteps", "etaSeconds", "stepsPerSecond"))
+    examples, waits = chief.get("examplesPerSecond"), chief.get("inputWait")
     loss = {"loss": chief["loss"]} if "loss" in chief else {}
     said = Progress(
         step=step or 0,
@@ -118,6 +119,8 @@ def _training(chief: Mapping[str, Any], old: Progress | None, now: datetime) -> 
         percentage=_percentage(step or 0, total),
         estimated_remaining_seconds=None if eta is None else max(0, round(eta)),
         steps_per_second=None if speed is None else speed_text(speed),
+        examples_per_second=None if examples is None else speed_text(examples),
+        input_wait_percentage=None if waits is None else round(100 * waits),
         metrics=metric_list({**loss, **(chief.get("metrics") or {})}),
         resume=chief.get("resume"),
         model=chief.get("model"),

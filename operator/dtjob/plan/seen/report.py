@@ -71,6 +71,11 @@ def _seconds(value: Any) -> float | None:
     return number if number is not None and abs(number) < MOST_SECONDS else None
 
 
+def _share(value: Any) -> float | None:
+    number = _number(value)
+    return number if number is not None and 0 <= number <= 1 else None
+
+
 def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
@@ -114,8 +119,9 @@ _REPORT: Known = {
     **dict.fromkeys(("step", "totalSteps", "epoch", "restoredStep"), _whole),
     **dict.fromkeys(("stage", "attempt", "incarnation"), _int32),
     **dict.fromkeys(("task", "jobUid", "state", "message", "resume", "model"), _text),
-    **dict.fromkeys(("loss", "stepsPerSecond"), _number),
+    **dict.fromkeys(("loss", "stepsPerSecond", "examplesPerSecond"), _number),
     "etaSeconds": _seconds,
+    "inputWait": _share,
     "stepped": _flag,
     "weights": _not_finite,
     "metrics": _each(_number),

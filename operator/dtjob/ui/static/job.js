@@ -52,6 +52,7 @@ export function jobView(namespace, name, listen) {
     bar.hidden = job.percentage === null;
     if (job.percentage !== null) bar.value = job.percentage;
     write(step, [steps(job), withUnit(job.percentage, " %"), withUnit(job.stepsPerSecond, " steps/s"),
+      withUnit(job.inputWait, " % of the time waiting for data"),
       job.secondsLeft === null ? "" : `about ${duration(job.secondsLeft)} left`].filter(Boolean).join(" · "));
     fill(parts.facts, job.facts, () => el("dl", {}, job.facts.map(([label, text]) => [el("dt", {}, label), el("dd", {}, text)])));
     fill(parts.incidents, job.incidents, () => job.incidents.length

@@ -73,6 +73,8 @@ REPORT = {
     "loss": 0.5,
     "metrics": {"accuracy": 0.93, "examples": 4},
     "stepsPerSecond": 41.0,
+    "examplesPerSecond": 2624.0,
+    "inputWait": 0.62,
     "etaSeconds": 8.3,
     "resume": "exact",
     "model": "/checkpoints/model.keras",

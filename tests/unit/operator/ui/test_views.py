@@ -4,10 +4,12 @@ from tests.unit.operator.client.verbs.jobs import NOW, RUNNING, job, pod
 
 
 def test_a_row_has_what_the_status_says() -> None:
-    found = row(job(**RUNNING, goodput={"percentage": 97}))
+    status = {**RUNNING, "progress": {**RUNNING["progress"], "inputWaitPercentage": 62}}
+    found = row(job(**status, goodput={"percentage": 97}))
     assert (found["namespace"], found["name"], found["phase"]) == ("team", "digits", "Running")
     assert (found["step"], found["totalSteps"], found["percentage"], found["goodput"]) == (251, 690, 36, 97)
     assert (found["stepsPerSecond"], found["secondsLeft"], found["restarts"]) == ("9.5", 46, 2)
+    assert found["inputWait"] == 62
 
 
 def test_a_job_that_does_not_run_has_no_speed() -> None:

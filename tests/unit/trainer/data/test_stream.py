@@ -46,10 +46,11 @@ def test_a_stream_at_its_end_holds_no_iterator() -> None:
     iterator = tf.nest.pack_sequence_as(tf.data.IteratorSpec(source.element_spec), [one.iterator], True)
     for step in (1, 2):
         ahead = iterator.get_next_as_optional()
-        one.advance(ahead, 1, there=bool(ahead.has_value()), fits=True)
+        one.advance(ahead, 1, there=bool(ahead.has_value()), waited=0.25)
         assert one.more == (step == 1)
     del iterator
     assert one.iterator is None
+    assert source.waited > 0.5
     assert freed.wait(SOON)
 
 

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A status in words has what one asks first."""
 
-from dtjob.client.verbs.words import since, status_lines, story_lines, summary
+from dtjob.client.verbs.words import (
+    FASTER_PIPELINE,
+    MORE_WORKERS,
+    MUCH_WAITING,
+    since,
+    status_lines,
+    story_lines,
+    summary,
+)
 from tests.unit.operator.client.verbs.jobs import NOW, RUNNING, job
 
 
@@ -22,6 +30,21 @@ def test_everything_that_is_known_has_a_line() -> None:
         "last failure": "worker-1, exit code 1, pod digits-worker-1-0, node node-2, 1m ago: ValueError: no",
         "age": "2h",
     }
+
+
+def test_a_job_that_waits_for_its_data_is_told_what_helps() -> None:
+    progress = {"step": 1, "examplesPerSecond": "608"}
+    for percentage, roles, expected in (
+        (None, ["chief"], "608 examples/s"),
+        (MUCH_WAITING - 1, ["chief"], f"608 examples/s, steps wait {MUCH_WAITING - 1} % of the time for data"),
+        (62, ["chief"], f"608 examples/s, steps wait 62 % of the time for data: {FASTER_PIPELINE}"),
+        (62, ["chief", "data"], f"608 examples/s, steps wait 62 % of the time for data: {MORE_WORKERS}"),
+    ):
+        told = progress | ({} if percentage is None else {"inputWaitPercentage": percentage})
+        shown = job(phase="Running", progress=told)
+        shown["spec"]["replicaSpecs"] = {role: {} for role in roles}
+        assert f"  input         {expected}".split() in [line.split() for line in status_lines(shown, NOW)]
+    assert "input" not in facts(phase="Failed", progress=told)
 
 
 def test_words_of_a_program_do_nothing_to_the_terminal_of_who_reads_them() -> None:

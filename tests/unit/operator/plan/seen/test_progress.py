@@ -20,7 +20,10 @@ from tests.unit.operator.builders import NOW, at
 JOB = builders.job(evaluator=True)
 NONE = Status()
 SAVED = {"step": 100, "time": "2026-11-21T10:00:02.123Z"}
-REPORT = {"step": 120, "totalSteps": 460, "loss": 0.31, "stepsPerSecond": 41.0, "etaSeconds": 8.3}
+REPORT = {
+    "step": 120, "totalSteps": 460, "loss": 0.31, "stepsPerSecond": 41.0, "etaSeconds": 8.3,
+    "examplesPerSecond": 2624.0, "inputWait": 0.617,
+}  # fmt: skip
 
 
 def test_a_report_becomes_progress():
@@ -32,6 +35,8 @@ def test_a_report_becomes_progress():
         "percentage": 26,
         "estimatedRemainingSeconds": 8,
         "stepsPerSecond": "41.0",
+        "examplesPerSecond": "2624.0",
+        "inputWaitPercentage": 62,
         "metrics": [{"name": "loss", "value": "0.31"}, {"name": "accuracy", "value": "0.93"}],
         "resume": "exact",
         "lastUpdatedTime": "2026-11-21T10:00:00Z",
