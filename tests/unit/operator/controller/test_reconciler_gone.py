@@ -6,8 +6,8 @@ import pytest
 from dtjob.api.job import KIND
 from dtjob.objects import labels
 from tests.unit.operator import builders
+from tests.unit.operator.simulation.api import copied
 from tests.unit.operator.simulation.operator import World, job_manifest
-from tests.unit.operator.simulation.plain import copied
 
 
 def creates(made: World) -> list[str]:

@@ -14,8 +14,8 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.workload import Workload
 from tests.unit.operator import builders
 from tests.unit.operator.queued import CLAIM, QUEUE, SPOT, condition
+from tests.unit.operator.simulation.api import copied
 from tests.unit.operator.simulation.operator import World, job_manifest
-from tests.unit.operator.simulation.plain import copied
 
 
 class QueuedWorld(World):

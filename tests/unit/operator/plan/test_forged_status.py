@@ -13,7 +13,7 @@ from dtjob.plan.seen.children import Children
 from tests.unit.fuzzed import VALUES, fuzzed
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-from tests.unit.operator.simulation.api_schema import refusal
+from tests.unit.operator.simulation.api import refusal
 from tests.unit.operator.simulation.operator import job_manifest
 
 JOB = builders.job(evaluator=True)

@@ -73,6 +73,8 @@ class Accounts:
         assert self.own[uid] or status.get("reason") != "MaxRestartsExceeded", "failed without a failure of its own"
 
     def _check_program(self, uid: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+        """Only two failures alike, or one that no restart repairs, end a job as its program's own. After a first step
+        only an exception counts so."""
         since = old.get("firstStepTime")
         assert since in (None, new.get("firstStepTime")), "a first step is forgotten"
         if new.get("reason") == "ProgramFailed":
@@ -86,6 +88,7 @@ class Accounts:
             assert len(alike) > 1, f"{first} failed the job the first time"
 
     def _check_cause(self, first: dict[str, Any], pods: Iterable[tuple[Manifest, Facts]]) -> None:
+        """The first failure has the cause that its pod really died of, if nobody had told the pod to end."""
         pod = next((one for one, _ in pods if one["metadata"]["name"] == first.get("pod")), None)
         cause = self.causes.get(pod["metadata"]["uid"]) if pod else None
         if pod is not None and cause is not None and not told_to_end(pod):
@@ -98,6 +101,7 @@ def _refilled(before: Incident | None, after: Incident | None) -> bool:
 
 
 def _check_wait(job: Job, before: Incident, after: Incident) -> None:
+    """A wait is twice the last one, within the bounds of the job's backoff, unless the budget was refilled."""
     backoff = job.spec.failure_policy.backoff
     if after.checkpoint_step > before.checkpoint_step or after.started_at - before.not_before >= GOOD_WHILE:
         return

@@ -16,25 +16,24 @@ from dtjob import times
 from dtjob.api.job import KIND
 from dtjob.controller.cluster import AlreadyExists, ClusterError, Gone, Refused, Stale
 from dtjob.controller.store import LISTED_KINDS
-from dtjob.objects import drift, kueue, labels
+from dtjob.objects import drift, gangs, kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event, PatchWorkload
 from dtjob.plan.seen.children import ended, facts_of
 from tests.unit.operator import builders
-from tests.unit.operator.simulation.api_schema import refusal
+from tests.unit.operator.simulation.api import copied, merge, refusal
 from tests.unit.operator.simulation.facts import Facts
 from tests.unit.operator.simulation.invariants import Rules
+from tests.unit.operator.simulation.kueue import QuotaRules
 from tests.unit.operator.simulation.lifetimes import Lifetimes
-from tests.unit.operator.simulation.plain import copied, merge
 from tests.unit.operator.simulation.plans import PlanRules
-from tests.unit.operator.simulation.quota import QuotaRules
 
 
 class Crash(BaseException):
     """The operator's process dies here: no handler of its own may catch it."""
 
 
-SELECTED_KINDS = (*LISTED_KINDS, kueue.KIND)
+SELECTED_KINDS = (*LISTED_KINDS, *gangs.PROVIDERS, kueue.KIND)
 """Of these a watch shows only what has our label."""
 
 Later = Callable[[float, Callable[[], None]], object]
@@ -73,6 +72,8 @@ class SimulatedCluster:
         """The same by what their names begin with."""
         self.quota: int | None = None
         """The most pods that the namespace takes."""
+        self.webhook: Callable[[Manifest], None] | None = None
+        """What an admission webhook makes of each new pod."""
         self.lost: set[str] = set()
         """Uids of pods whose nodes do not answer any more."""
         self.facts: dict[str, Facts] = {}
@@ -208,9 +209,11 @@ class SimulatedCluster:
             raise self.failing[what]
         for begins, error in self.refusing.items():
             if what.startswith(begins):
+                if what.startswith("create ") and isinstance(error, Refused):
+                    self.rules.refused(what, self.clock())
                 raise error
         self.calls.append(what)
-        before = self.rules.restarts_written
+        before = self.rules.restarts_written.copy()
         try:
             return effect()
         finally:
@@ -231,7 +234,9 @@ class SimulatedCluster:
                 self.quota_rules.check_create(job, manifest, self.clock())
             uid = f"uid-{next(self._uids)}"
             self.facts[uid] = Facts.of(manifest)
-            manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
+            manifest = copied({**manifest, "metadata": {**manifest["metadata"], "uid": uid}})
+            if self.webhook is not None:
+                self.webhook(manifest)
         return self.put(manifest)
 
     def _repair(self, wanted: Manifest, uid: str) -> Manifest | None:

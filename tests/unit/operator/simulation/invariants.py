@@ -2,7 +2,7 @@
 """What must hold of the operator at every single call, whatever happened before."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
+from dtjob.api.spec.replica_specs import Role
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.restarts import Restarts
@@ -25,10 +26,8 @@ from tests.unit.operator import documented
 from tests.unit.operator.phase_said import phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts
 from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end
-from tests.unit.operator.simulation.story import check_story
-from tests.unit.operator.simulation.time_spent import check_time_spent
+from tests.unit.operator.simulation.told import check_story, check_time_spent
 
-POD_GROUP = gangs.KINDS[GangProvider.KUBERNETES]
 Objects = Mapping[tuple[str, str], Manifest]
 PROMISE = re.compile(r"from the checkpoint at step (\d+)")
 HEARD_WITHIN = timedelta(seconds=0.2)
@@ -45,9 +44,12 @@ class Rules:
     def __init__(self, objects: Objects, facts: Mapping[str, Facts], strict: bool) -> None:
         self._objects, self._facts, self.strict = objects, facts, strict
         self.accounts = Accounts()
-        self.restarts_written = 0
-        self.restarts_untold = 0
+        self.restarts_written: Counter[str] = Counter()
+        """Restarts that statuses count: of `training` and of the `evaluator`."""
+        self.restarts_untold: Counter[str] = Counter()
         """Those of them after which the operator died at once."""
+        self.forged: set[str] = set()
+        """Uids of jobs whose statuses somebody has forged: what they count is not true any more."""
         self.saved: dict[str, int] = {}
         """The newest checkpoint by directory (`Facts.directory`)."""
         self.tampered: set[str] = set()
@@ -95,8 +97,7 @@ class Rules:
             assert needed or status.get("phase") not in ENDED, f"an ended job created {name}"
             return
         made = Facts.of(manifest)
-        group = (manifest["spec"].get("schedulingGroup") or {}).get("podGroupName")
-        assert group is None or (POD_GROUP, group) in self._objects, f"{name} is made before its gang"
+        self._check_gang(manifest)
         if made.keeps_a_place:
             assert status.get("phase") == "Running", f"{name} is made for a job that does not train"
             return
@@ -117,6 +118,18 @@ class Rules:
                 f"{one['metadata']['name']} still has the host name of {name}"
             )
 
+    def _check_gang(self, pod: Manifest) -> None:
+        """A pod is made only when the PodGroup is there that it is a member of."""
+        metadata = pod["metadata"]
+        groups = {
+            GangProvider.KUBERNETES: (pod["spec"].get("schedulingGroup") or {}).get("podGroupName"),
+            GangProvider.VOLCANO: (metadata.get("annotations") or {}).get(gangs.VOLCANO_GROUP),
+            GangProvider.COSCHEDULING: labels.of(pod).get(gangs.COSCHEDULING_GROUP),
+        }
+        for provider, group in groups.items():
+            there = group is None or (gangs.KINDS[provider], group) in self._objects
+            assert there, f"{metadata['name']} is made before its gang"
+
     def _check_group(self, job: Manifest, made: Facts, name: str) -> None:
         """No pod of one group trains beside those of another."""
         written = (job.get("status") or {}).get("workers")
@@ -125,6 +138,8 @@ class Rules:
         assert "resizing" not in written, f"{name} is made while its group ends"
         for one, facts in self._pods(made.job_uid):
             trains = not (facts.task == "evaluator-0" or facts.keeps_a_place or ended(one) or told_to_end(one))
+            if _uid(one) in self.tampered:
+                continue
             assert not trains or facts.group == made.group, f"{one['metadata']['name']} of another group trains"
 
     def _check_writers(self, made: Facts) -> None:
@@ -137,7 +152,9 @@ class Rules:
             if facts.job_uid == made.job_uid:
                 overlooked = hidden and not self.strict
                 assert overlooked, f"the chief task has two pods that have not ended, {name} is there"
-            elif facts.claim is not None and facts.claim == made.claim and not hidden:
+            elif (
+                facts.claim is not None and facts.claim == made.claim and facts.job_name == made.job_name and not hidden
+            ):
                 assert not self.strict, f"{name} of the job before still writes to {made.claim}"
 
     def check_touch(self, stored: Manifest) -> None:
@@ -160,8 +177,12 @@ class Rules:
     def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
         """Attempts and counts only grow, each restart is counted once, and an end is an end."""
         old = job.get("status") or {}
-        check_time_spent(old, new)
+        self._note_restarts(old, new)
         check_conditions(new)
+        self._check_success(job, old, new)
+        if job["metadata"]["uid"] in self.forged:
+            return
+        check_time_spent(old, new)
         check_story(old, new)
         if old.get("phase") in ENDED:
             kept = ("phase", "reason", "message", "completionTime", "lastFailure", "incidents")
@@ -187,6 +208,24 @@ class Rules:
         pods = self._pods(model.metadata.uid)
         self.accounts.check(sized_job(model, old), old, new, pods, self.strict)
 
+    def _note_restarts(self, old: dict[str, Any], new: dict[str, Any]) -> None:
+        before, after = ((status.get("restarts") or {}) for status in (old, new))
+        for kind, name in (("training", "total"), ("evaluator", "evaluator")):
+            self.restarts_written[kind] += max(0, after.get(name, 0) - before.get(name, 0))
+
+    def _check_success(self, job: Manifest, old: dict[str, Any], new: dict[str, Any]) -> None:
+        """success-is-true: No job succeeds while a task runs that decides its success, whatever its status said."""
+        if new.get("phase") != "Succeeded" or old.get("phase") in ENDED:
+            return
+        model = sized_job(Job.model_validate(job))
+        all_decide = model.spec.success_policy == "AllWorkers"
+        decide = {one.id for one in topology.tasks(model) if all_decide and one.role is Role.WORKER}
+        decide |= {chief_task(model).id}
+        for one, facts in self._pods(model.metadata.uid):
+            runs = facts_of(one).runs and not ended(one) and _uid(one) not in self.tampered
+            current = facts.attempt == attempt_of(old, facts.task)
+            assert not (runs and current and facts.task in decide), f"the job succeeds, and {facts.task} runs"
+
     def _ended_well(self, job: Manifest, status: dict[str, Any]) -> set[str]:
         pods = self._pods(job["metadata"]["uid"])
         current = [(one, facts) for one, facts in pods if facts.attempt == attempt_of(status, facts.task)]
@@ -211,7 +250,6 @@ class Rules:
         step = after.get("total", 0) - before.get("total", 0)
         assert after.get("total", 0) == sum(after.get("causes", {}).values())
         assert step in (0, 1)
-        self.restarts_written += step
         assert not step or replaced, "a restart was counted and none was written ahead"
         if replaced - well and not step:
             _check_goes_on(old, replaced - well, now)

@@ -25,12 +25,12 @@ from dtjob.plan.actions import Plan
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Unread
 from tests.unit.operator.builders import NOW
+from tests.unit.operator.simulation.api import copied
 from tests.unit.operator.simulation.cluster import SELECTED_KINDS, Crash, SimulatedCluster
-from tests.unit.operator.simulation.counted import CountedRestarts
 from tests.unit.operator.simulation.facts import sized_job
-from tests.unit.operator.simulation.plain import copied
+from tests.unit.operator.simulation.kueue import SimulatedKueue
+from tests.unit.operator.simulation.metering import Meters
 from tests.unit.operator.simulation.plans import plan_arguments
-from tests.unit.operator.simulation.queue import SimulatedKueue
 from tests.unit.operator.simulation.time import SimulatedLoop
 
 WATCH_LAG_SECONDS = 0.05
@@ -51,8 +51,8 @@ class World:
     """A cluster with one job to begin with, and an operator that may crash and come back."""
 
     def __init__(self, job: Job, observer: Observer | None = None, strict: bool = False) -> None:
-        self.counted = CountedRestarts()
-        self._observer = observer or self.counted
+        self.meters = Meters()
+        self._observer = observer or self.meters
         self.loop = SimulatedLoop()
         self.cluster = SimulatedCluster(self.now, self._on_event, self._on_change, self.loop.call_later, strict)
         self._planning = patch.object(reconciler, "plan", self._plan)
@@ -78,6 +78,7 @@ class World:
         self.cluster.put(job_manifest(job))
 
     def _plan(self, *arguments: Any, **more: Any) -> Plan:
+        """The plan, which is checked. Whatever it raises is found, though the reconciler tries again for ever."""
         try:
             made = plan(*arguments, **more)
             self.cluster.plan_rules.check(*plan_arguments(*arguments), made)
@@ -198,6 +199,7 @@ class World:
 
     async def _start(self) -> None:
         self.store, self.queue = Store(), WorkQueue[JobKey]()
+        self.meters.process_begins(self.store, self.queue)
         self.cluster.rules.operator_restarted()
         self.cluster.crash_in = None
         self._workloads = Workloads(cast(Kube, self.cluster), self.store, self.queue, ())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from dtjob.kube.election.lease import Candidate, Election
-from tests.unit.operator.simulation.plain import copied
+from tests.unit.operator.simulation.api import copied
 
 WALL = datetime(2026, 11, 21, 10, tzinfo=UTC)
 SECONDS = 15

@@ -15,7 +15,7 @@ from dtjob.plan.seen.report import LONGEST_TEXT, MOST_ENTRIES, read_report
 from tests.unit.fuzzed import fuzzed
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW
-from tests.unit.operator.simulation.api_schema import refusal
+from tests.unit.operator.simulation.api import refusal
 
 GOOD = {
     "task": "chief-0", "jobUid": "u", "step": 120, "totalSteps": 460, "epoch": 5, "loss": 0.31, "etaSeconds": 8.3,

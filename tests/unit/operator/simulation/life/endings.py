@@ -56,13 +56,19 @@ class Endings(Deadlines, Programs):
     def check_rest(self) -> None:
         """Nothing happens any more, and nothing is asked for."""
         cluster = self.world.cluster
-        told = cluster.rules.restarts_written - cluster.rules.restarts_untold
-        assert self.world.counted.total == told, f"the metric counts {self.world.counted.total} restarts of {told}"
+        self.check_metrics()
         self.world.run(200)
         calls, versions = len(cluster.calls), self.versions()
         self.world.run(3600)
         assert cluster.calls[calls:] == [], "a settled job still asks for something"
         assert self.versions() == versions
+
+    def check_metrics(self) -> None:
+        """metric-is-status: The metrics count the restarts that the statuses count, and tell the same of each job."""
+        rules, counted = self.world.cluster.rules, self.world.meters.restarts()
+        written = +(rules.restarts_written - rules.restarts_untold)
+        assert +counted == written, f"the metrics count {counted} of {written}"
+        self.world.meters.check_gauges(self.world.cluster.of_kind(KIND))
 
     def end_all(self) -> None:
         """What was chosen happens to each job that goes on."""
@@ -80,7 +86,7 @@ class Endings(Deadlines, Programs):
         self.labels_are_put_back()
         cluster.lost.clear()
         cluster.refusing.clear()
-        cluster.crash_in = cluster.fail_next = cluster.quota = None
+        cluster.crash_in = cluster.fail_next = cluster.quota = cluster.webhook = None
         self.deadlines_are_lifted()
         self.all_go_on()
         self.world.kueue.opens()
@@ -319,6 +325,7 @@ ENDINGS = (
     Ending("all that may fail alone is refused", Endings.be_replaced_under_refusals, MIRRORED | QUEUED | ELASTIC),
     Ending("its ps fails, and its workers one by one", Endings.lose_survivors, SERVERS | OTHER_IMAGE),
     Ending("its chief is preempted by a clock that is ahead", Endings.fail_by_a_wrong_clock),
+    Ending("its status says that all have finished, and they train on", Endings.finish_by_forgery),
     Ending("its chief ends with a code over which a rule ends it", Endings.fail_by_rule, {"rules": [FAIL_2]}),
     Ending("its chief ends with a code that a rule does not count", Endings.fail_uncounted, {"rules": [UNCOUNTED_127]}),
 )

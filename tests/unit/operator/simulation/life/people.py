@@ -8,7 +8,7 @@ from hypothesis.stateful import precondition, rule
 
 from dtjob.api.job import KIND, Job
 from dtjob.api.status.status import Status
-from dtjob.objects import labels, topology
+from dtjob.objects import gangs, labels, topology
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.life.pods import Pods
@@ -189,7 +189,7 @@ class People(Pods):
             )
             self.world.run(0.3)
 
-    @rule(kind=st.sampled_from(SHARED))
+    @rule(kind=st.sampled_from((*SHARED, *gangs.PROVIDERS)))
     def user_deletes_shared_objects(self, kind: str) -> None:
         for one in self.world.cluster.of_kind(kind):
             self.world.cluster.remove(kind, one["metadata"]["name"])

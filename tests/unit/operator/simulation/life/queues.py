@@ -7,8 +7,8 @@ from hypothesis.stateful import precondition, rule
 from dtjob.api.job import KIND
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
+from tests.unit.operator.simulation.kueue import owner_of
 from tests.unit.operator.simulation.life.suspensions import Suspensions
-from tests.unit.operator.simulation.queue import owner_of
 
 EVICTIONS = ("Preempted", "PodsReadyTimeout", "NodeFailures", "ClusterQueueStopped")
 

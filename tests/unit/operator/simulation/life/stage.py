@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 from dtjob.api.job import KIND, Job
 from dtjob.api.phase import ENDED
 from dtjob.api.spec.elastic_policy import ElasticPolicy
-from dtjob.api.spec.scheduling import Scheduling
+from dtjob.api.spec.scheduling import GangProvider, Scheduling
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import ended
@@ -27,6 +27,8 @@ MAY_FAIL_ALONE = ("create Workload", "patch ", "repair ", "delete Pod")
 """Calls, by what their names begin with, for which no pod has to wait."""
 STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "ParameterServer")
 
+SHARED_CLAIM = "shared"
+"""Jobs of any name may mount it."""
 RETENTIONS = ("Retain", "Delete")
 """Of claims that the operator makes."""
 
@@ -35,7 +37,7 @@ RETENTIONS = ("Retain", "Delete")
 def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **wanted: Any) -> Job:
     """Any job, of which some may be `wanted` so: strategy, evaluator, program, volume, rules, elastic, queued."""
     strategy = wanted.get("strategy") or draw(st.sampled_from(STRATEGIES))
-    claim = {"persistentVolumeClaim": {"claimName": name}}
+    claim = {"persistentVolumeClaim": {"claimName": draw(st.sampled_from((name, SHARED_CLAIM)))}}
     backoff = {"initialSeconds": draw(st.sampled_from((0, 10, 600))), "maxSeconds": draw(st.sampled_from((300, 900)))}
     volume: Any = wanted.get("volume") or draw(st.sampled_from((None, claim, *RETENTIONS, {"emptyDir": {}})))
     storage = {"volumeClaimTemplate": builders.CLAIM_TEMPLATE, "retention": volume}
@@ -68,7 +70,7 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
         **more,
     )
     if draw(st.integers(0, 4)) == 4:
-        gang = Scheduling.model_validate({"gang": {"provider": "Kubernetes"}})
+        gang = Scheduling.model_validate({"gang": {"provider": draw(st.sampled_from(list(GangProvider)))}})
         made = made.model_copy(update={"spec": made.spec.model_copy(update={"scheduling": gang})})
     if wanted.get("queued") or draw(st.integers(0, 3)) == 3:
         made = labelled(made, QUEUE)
@@ -81,6 +83,19 @@ def elastic(job: Job) -> Job:
         return job
     bounds = ElasticPolicy(min_replicas=1, max_replicas=4)
     return job.model_copy(update={"spec": job.spec.model_copy(update={"elastic_policy": bounds})})
+
+
+def with_sidecars(status: dict[str, Any], pod: Manifest) -> dict[str, Any]:
+    """The status of a pod with containers beside ours: these run as long as the pod does, and come first."""
+    others = [one["name"] for one in pod["spec"]["containers"] if one["name"] != "tensorflow"]
+    if not (others and status.get("containerStatuses")):
+        return status
+    ended = status.get("phase") in ("Succeeded", "Failed")
+    state = {"terminated": {"exitCode": 0}} if ended else {"running": {}}
+    return {
+        **status,
+        "containerStatuses": [{"name": one, "state": state} for one in others] + status["containerStatuses"],
+    }
 
 
 class Stage(RuleBasedStateMachine):
@@ -140,7 +155,7 @@ class Stage(RuleBasedStateMachine):
         kept = {"podIP": "10.0.0.1"}
         if before.get("conditions") and "conditions" not in status:
             kept["conditions"] = before["conditions"]
-        changed = {**deepcopy(status), **kept}
+        changed = with_sidecars({**deepcopy(status), **kept}, self.world.pods[pod])
         self.world.cluster.change("Pod", pod, lambda one: one.update(status=changed))
 
     def waiting(self) -> list[str]:

@@ -7,10 +7,10 @@ from hypothesis.stateful import precondition, rule
 from dtjob.api.job import KIND
 from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
-from tests.unit.operator.simulation.life.people import People
+from tests.unit.operator.simulation.life.outsiders import Outsiders
 
 
-class Suspensions(People):
+class Suspensions(Outsiders):
     """`spec.suspend` is changed at any moment."""
 
     @precondition(lambda self: self.names)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an API server would not store as a job's status: too large, or not of the form that the CRD gives."""
+"""What an API server takes for a job's status, and what it does to objects: it copies and merges them."""
 
 import json
+import marshal
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from dtjob.crd.definition import status_schema
 
@@ -61,3 +63,23 @@ def _is_of(type_: str, value: Any) -> bool:
     if isinstance(value, bool):
         return type_ == "boolean"
     return isinstance(value, _TYPES[type_])
+
+
+Plain = TypeVar("Plain")
+
+
+def copied(plain: Plain) -> Plain:
+    """A copy of dicts, lists, strings and numbers. Raises ValueError where anything else is among them."""
+    copy: Plain = marshal.loads(marshal.dumps(plain))
+    return copy
+
+
+def merge(there: dict[str, Any], patch: Mapping[str, Any]) -> None:
+    """A JSON merge patch (RFC 7386)."""
+    for name, value in patch.items():
+        if isinstance(value, dict):
+            merge(there.setdefault(name, {}), value)
+        elif value is None:
+            there.pop(name, None)
+        else:
+            there[name] = value
