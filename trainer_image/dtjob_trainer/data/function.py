@@ -13,7 +13,7 @@ import tensorflow as tf
 from dtjob_trainer.data import elements, randomness
 from dtjob_trainer.data.batches import Batch, Place, Source, Wanted
 from dtjob_trainer.data.dataset import DatasetSource, check_end
-from dtjob_trainer.data.sharding import Eras, Rows, Sizes, epoch_order, file_pieces, shard_rows, share
+from dtjob_trainer.data.sharding import Eras, Rows, Sizes, all_shard_rows, epoch_order, file_pieces, share
 from dtjob_trainer.errors import DataError
 
 
@@ -58,8 +58,7 @@ class DataContext:
             raise DataError(f"DataContext.shuffled({n}): the data set must have at least one example")
         self.sizes = Sizes(n, self.batch_size, self.drop_last)
         order = epoch_order(n, self.seed, self.epoch) if self.shuffle else np.arange(n, dtype=np.int64)
-        steps = shard_rows(order, self.sizes, self.shard, self.shards, self.first_step)
-        return np.concatenate([order[:0], *steps])
+        return all_shard_rows(order, self.sizes, self.shard, self.shards, self.first_step)
 
     def files(self, counts: Sequence[int]) -> Rows:
         """What this shard reads of files that hold `counts` examples: rows (int64) of (file, first example, examples).

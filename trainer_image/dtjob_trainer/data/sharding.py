@@ -139,6 +139,19 @@ def shard_rows(order: Rows | EpochOrder, sizes: Sizes, shard: int, shards: int, 
         yield batch[low:high] if high > low else batch[:1]
 
 
+def all_shard_rows(order: Rows, sizes: Sizes, shard: int, shards: int, first_step: int) -> Rows:
+    """The arrays of `shard_rows`, end to end. All full batches are cut at once: an epoch may have millions of steps."""
+    full = max(sizes.n // sizes.batch, first_step)
+    low, high = share(sizes.batch, shard, shards)
+    batches = order[first_step * sizes.batch : full * sizes.batch].reshape(-1, sizes.batch)
+    cut = batches[:, low:high] if high > low else batches[:, :1]
+    rest = [*shard_rows(order, sizes, shard, shards, full)]
+    rows = np.empty(cut.size + sum(map(len, rest)), order.dtype)
+    rows[: cut.size].reshape(cut.shape)[:] = cut
+    rows[cut.size :] = np.concatenate([rows[:0], *rest])
+    return rows
+
+
 def eras_of_pass(history: Eras, began: int) -> Eras:
     """The eras of a pass that began at step `began` of a run, by steps of the pass, from those of the whole run."""
     begin = max(began, 0)  # below 0 where the pass began in larger batches

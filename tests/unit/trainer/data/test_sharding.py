@@ -55,6 +55,21 @@ def test_a_restart_gets_the_rest_of_the_same_epoch(n: int, batch: int, shards: i
 
 
 @given(
+    n=st.integers(1, 200),
+    batch=st.integers(1, 64),
+    shards=st.integers(1, 5),
+    first=st.integers(0, 30),
+    last=st.booleans(),
+)
+def test_all_rows_of_a_shard_are_those_of_its_steps(n: int, batch: int, shards: int, first: int, last: bool) -> None:
+    sizes, order = data.Sizes(n, batch, drop_last=not last), data.epoch_order(n, 7, 3)
+    for shard in range(shards):
+        steps = data.shard_rows(order, sizes, shard, shards, first)
+        rows = data.all_shard_rows(order, sizes, shard, shards, first)
+        assert rows.tolist() == [row for step in steps for row in step.tolist()]
+
+
+@given(
     n=st.integers(0, 500),
     seed=st.integers(-5, 2**70),
     epoch=st.integers(0, 9),
