@@ -32,7 +32,8 @@ _CONTROLLERS = (
 )
 """Without the one of EndpointSlices, which would work for the Service of each of TFJob's pods."""
 _MADE = ("services", "configmaps", "networkpolicies", "events")
-_AT_A_TIME = "1000"
+_AT_A_TIME = "200"
+"""So few objects are deleted in one call that a busy machine answers it in time."""
 _ROOM = f"--quota-backend-bytes={16 << 30}"
 """For every version of large objects until etcd is compacted: TFJob's pods of a large job have 60 KB each."""
 
@@ -100,17 +101,20 @@ class Testbed:
         """Remove all jobs and what was made for them; return when nothing of it is there."""
         resources = ("dtjobs", *(("tfjobs",) if PEER in self.programs else ()), "pods", *_MADE)
         for resource in resources:
-            path, options = path_of(resource, NAMESPACE), {"propagationPolicy": "Background"}
-            body = {**options, **({"gracePeriodSeconds": 0} if resource == "pods" else {})}
-            while self.api.call("DELETE", path, body, {"limit": _AT_A_TIME}).get("items"):
-                pass
+            self._delete_all(resource, **({"gracePeriodSeconds": 0} if resource == "pods" else {}))
         self.wait_gone("pods")
 
     def delete_jobs(self, resource: str) -> None:
         """Delete an operator's jobs while it runs; return when the garbage collector has removed their pods."""
-        self.api.call("DELETE", path_of(resource, NAMESPACE), {"propagationPolicy": "Background"})
-        for each in (resource, "pods", "services"):
+        self._delete_all(resource)
+        for each in ("pods", "services"):
             self.wait_gone(each)
+
+    def _delete_all(self, resource: str, **options: int) -> None:
+        """Delete every object of this kind, a page of them in each call; return when the last call has found none."""
+        body = {"propagationPolicy": "Background", **options}
+        while self.api.call("DELETE", path_of(resource, NAMESPACE), body, {"limit": _AT_A_TIME}).get("items"):
+            time.sleep(0.1)
 
     def wait_gone(self, resource: str) -> None:
         """Return when there is none of it."""
