@@ -111,6 +111,19 @@ def test_the_name_of_each_test_begins_with_its_subject():
     assert not found, "say in the name what the test is about"
 
 
+@pytest.mark.parametrize(
+    ("tests", "package"), [("operator", "operator/dtjob"), ("trainer", "trainer_image/dtjob_trainer")]
+)
+def test_unit_tests_have_the_folders_of_the_package(tests: str, package: str):
+    """Tests of `plan/elastic.py` may have a folder `plan/elastic/` of their own."""
+    root = ROOT / "tests" / "unit" / tests
+    folders = {path.parent.relative_to(root) for path in committed() if path.is_relative_to(root)}
+    assert len(folders) > 10
+    code = ROOT / package
+    other = {one for one in folders if not (code / one).is_dir() and not (code / one).with_suffix(".py").is_file()}
+    assert {one.parts[0] for one in other} <= {"simulation"}
+
+
 NO_FILES = re.compile(r"/(test_)?x\.py$")
 """Names of files that stand for any."""
 TEST_OF_OURS = re.compile(r"\btests/(?:\w+/)+\w+\.py\b")
