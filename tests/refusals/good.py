@@ -147,6 +147,8 @@ GOOD: dict[str, Manifest] = {
         replicaSpecs=pod(containers=[{"name": "log", "image": "a", "env": [{"name": "TF_CONFIG", "value": "{}"}]}])
     ),
     "evaluator": job("Mirrored", replicaSpecs={"chief": {}, "evaluator": {}}, checkpoint=CHECKPOINT),
+    "data-workers": job("Mirrored", replicaSpecs={"chief": {}, "data": {"replicas": 4, "resources": {}}}),
+    "data-port-without-data-workers": job(network={"port": 2225}),
     "evaluator-of-other-image": job(program=..., replicaSpecs={"chief": {}, "evaluator": {}}),
     "everything": EVERYTHING,
     "bucket": storage(uri="gs://bucket/digits"),

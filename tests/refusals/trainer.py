@@ -308,6 +308,18 @@ TRAINER = [
         )
     ),
     bad(
+        "data-port-of-the-status",
+        job(replicaSpecs={"chief": {}, "data": {}}, network={"dataPort": 2223}),
+        "spec.network.dataPort",
+        "must differ from port, statusPort and rendezvousPort: change one of them",
+    ),
+    bad(
+        "data-workers-of-other-image",
+        job(program=..., replicaSpecs={"chief": {}, "data": {}}),
+        "spec.replicaSpecs.data",
+        "data workers run dtjob's trainer: add program, or remove data",
+    ),
+    bad(
         "rendezvous-port-low",
         job(network={"rendezvousPort": 80}),
         "spec.network.rendezvousPort",

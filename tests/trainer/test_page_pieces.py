@@ -41,7 +41,7 @@ print("rows of a batch", len(next(iter(data))))
 @pytest.mark.slow
 def test_the_custom_loop_the_dataset_and_the_first_script_of_the_pages_run_in_a_group(tmp_path: Path) -> None:
     pieces = [code for page in PAGES for kind, code in blocks(page) if kind == "python"]
-    assert len(pieces) == 4
+    assert len(pieces) == 5
     (tmp_path / "train.py").write_text(BEFORE + "\n".join(pieces) + AFTER)
     run = [sys.executable, "-m", "dtjob", "run", "train.py", "--strategy", "MultiWorkerMirrored", "--workers", "2"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=280)

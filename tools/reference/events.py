@@ -46,6 +46,7 @@ EVENTS: Mapping[str, EventMeaning] = {
     "Crashed": EventMeaning(
         WARNING, "A signal ended a training process, and its supervisor started it again in its pod."
     ),
+    "DataWorkerRestarting": EventMeaning(WARNING, "A data worker is created again. The message has its failure."),
     "EvaluatorRestarting": EventMeaning(
         EITHER,
         "The evaluator is created again. A warning has its failure. Otherwise it moves to another node.",

@@ -19,14 +19,27 @@ if TYPE_CHECKING:
     from dtjob_trainer.loops.predict import predict as predict
     from dtjob_trainer.loops.train import train as train
     from dtjob_trainer.placement.tracker import over_all_rows as over_all_rows
+    from dtjob_trainer.service.served import over_data_service as over_data_service
 
-__all__ = ["DataContext", "evaluate", "fit", "is_chief", "over_all_rows", "predict", "save", "strategy", "train"]
+__all__ = [
+    "DataContext",
+    "evaluate",
+    "fit",
+    "is_chief",
+    "over_all_rows",
+    "over_data_service",
+    "predict",
+    "save",
+    "strategy",
+    "train",
+]
 
 _HOMES = {
     "DataContext": "dtjob_trainer.data.function",
     "evaluate": "dtjob_trainer.loops.evaluate",
     "fit": "dtjob_trainer.loops.fit",
     "over_all_rows": "dtjob_trainer.placement.tracker",
+    "over_data_service": "dtjob_trainer.service.served",
     "predict": "dtjob_trainer.loops.predict",
     "save": "dtjob_trainer.checkpoint.model_file",
     "train": "dtjob_trainer.loops.train",

@@ -61,7 +61,7 @@ class Spec(Block):
     program: Program | None = None
     """Program to run. If left out, the image's own command trains and finds TF_CONFIG in its environment."""
     replica_specs: ReplicaSpecs
-    """Tasks of the job, by role: chief, worker, ps, evaluator."""
+    """Tasks of the job, by role: chief, worker, ps, data, evaluator."""
     strategy_options: StrategyOptions | None = None
     """Options of the strategy."""
     elastic_policy: ElasticPolicy | None = None

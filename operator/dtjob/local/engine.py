@@ -107,7 +107,7 @@ class Engine:
         return self._outcome()
 
     def _first_pods(self) -> list[Manifest]:
-        return [pod(self.job, task, 0) for task in topology.tasks(self.job)]
+        return [pod(self.job, task, 0) for task in (*topology.tasks(self.job), *topology.data_tasks(self.job))]
 
     def stop(self, signal_number: int) -> None:
         """End the run: every process is asked to save and end; the second call kills them."""

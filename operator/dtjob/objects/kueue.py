@@ -109,11 +109,13 @@ def same_but_workers(shape: str, job: Job) -> bool:
 
 
 def _roles_of(job: Job) -> str:
-    """A hash, ten hex digits, of all roles, without the number of workers, which may change while the job runs."""
+    """A hash, ten hex digits, of all roles, without the numbers of workers and of data workers, which may change while
+    the job runs."""
     dumped = job.spec.replica_specs.model_dump(mode="json", by_alias=True, exclude_unset=True)
     roles: dict[str, Any] = {name: one and {**one, "replicas": one.get("replicas", 1)} for name, one in dumped.items()}
-    if workers := roles.get(Role.WORKER):
-        del workers["replicas"]
+    for sized in (roles.get(Role.WORKER), roles.get(Role.DATA)):
+        if sized:
+            del sized["replicas"]
     return hashlib.sha256(json.dumps(roles, sort_keys=True).encode()).hexdigest()[:10]
 
 
@@ -169,7 +171,7 @@ def _near(job: Job, sets: list[dict[str, Any]], near: bool) -> list[dict[str, An
     Kueue places each set by itself, but for two of which one is a single pod: those it places as one.
     """
     request: dict[str, Any] = dict(topology_request(job)) if near else {}
-    training = [one for one in sets if one["name"] != Role.EVALUATOR.value]
+    training = [one for one in sets if one["name"] not in (Role.DATA, Role.EVALUATOR)]
     if request and len(training) == 2 and any(one["count"] == 1 for one in training):
         request["podSetGroupName"] = "training"
     return [{**one, "topologyRequest": request} if request and one in training else one for one in sets]

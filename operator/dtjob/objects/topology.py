@@ -35,13 +35,20 @@ class Task:
 
 
 def tasks(job: Job) -> list[Task]:
-    """Every task of the job, the one that writes checkpoints first and the evaluator last."""
+    """Every task of the job but the data workers, the one that writes checkpoints first and the evaluator last."""
     return list(_tasks(counts(job)))
 
 
 def counts(job: Job) -> tuple[tuple[Role, int], ...]:
-    """The roles that the job has, each with the number of its tasks."""
-    return tuple((role, replica.replicas) for role in Role if (replica := job.spec.replica_specs.get(role)))
+    """The roles that the job has, each with the number of its tasks, without the data workers."""
+    found = ((role, job.spec.replica_specs.get(role)) for role in Role if role is not Role.DATA)
+    return tuple((role, replica.replicas) for role, replica in found if replica)
+
+
+def data_tasks(job: Job) -> list[Task]:
+    """The data workers. They are no tasks of the training: none has to run, and their number may change."""
+    data = job.spec.replica_specs.data
+    return [Task(Role.DATA, index) for index in range(data.replicas if data else 0)]
 
 
 @lru_cache(maxsize=32)

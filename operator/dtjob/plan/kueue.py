@@ -112,7 +112,7 @@ def _count(job: Job, workload: Workload, name: str) -> int | None:
     if replica is None:
         return None
     admitted = workload.counts().get(name, replica.replicas)
-    if name == Role.WORKER and job.spec.elastic_policy is not None:
+    if name == Role.DATA or (name == Role.WORKER and job.spec.elastic_policy is not None):
         return admitted
     if admitted < replica.replicas:
         raise Conflict(f"Kueue admits {admitted} pods of replicaSpecs.{name}, and it has {replica.replicas}")

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from dtjob.api.job import Job
 from dtjob.objects import kueue
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults, lacks_image
-from dtjob.plan import elastic, pods
+from dtjob.plan import data_workers, elastic, pods
 from dtjob.plan.actions import Create, Plan
 from dtjob.plan.diagnosis import checkpoints, pending, reachability
 from dtjob.plan.failure import restart
@@ -104,6 +104,7 @@ def _train(draft: Draft) -> None:
         elastic.start_group(draft, change)
     pods.find_earlier_chiefs(draft)
     draft.do((*pods.converge(draft.situation), *elastic.look_for_room(draft.situation)))
+    data_workers.keep(draft)
     _look_again_in_time(draft)
     phase.note_phase(draft, settles=isinstance(training, Wait) and training.then_fails is None)
     draft.status = note_recovery(draft.status, draft.now)

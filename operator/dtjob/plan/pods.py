@@ -32,7 +32,7 @@ TRUSTED_FOR = timedelta(minutes=1)
 def converge(situation: Situation) -> list[Action]:
     """What is to be taken away and made now, of a job that goes on."""
     superseded = (view for view in situation.views if view.pods and view.pods != (view.pod,))
-    retired = [action for view in superseded for action in _retire(view)]
+    retired = [action for view in superseded for action in retire(view)]
     # Nothing tells of the ends of pods that have lost the label by which they are watched.
     gone = {action.uid for action in retired if isinstance(action, Delete)}
     lost = (one for one in situation.children.unlisted("Pod") if one["metadata"]["uid"] not in gone)
@@ -46,11 +46,11 @@ def converge(situation: Situation) -> list[Action]:
 def converge_evaluator(situation: Situation, view: TaskView) -> list[Action]:
     """What is to be taken away and made now for an evaluator that has yet to finish when training has ended."""
     # Not beside the chief, which has ended: the scheduler would find no such pod.
-    made = [_create(situation, view, None)] if view.state is PodState.MISSING else []
-    return [*_retire(view), *keep_shared(situation), *(make_config_map(situation) if made else ()), *made]
+    made = [create_pod(situation, view, None)] if view.state is PodState.MISSING else []
+    return [*retire(view), *keep_shared(situation), *(make_config_map(situation) if made else ()), *made]
 
 
-def _retire(view: TaskView) -> list[Action]:
+def retire(view: TaskView) -> list[Action]:
     """Take earlier attempts out of service and away."""
     actions: list[Action] = []
     for old in view.pods:
@@ -76,10 +76,10 @@ def _missing_pods(situation: Situation) -> list[Action]:
     if trains:  # a quota that has no room for all must not give the evaluator a place that training needs
         missing = trains
     missing = [view for view in missing if not waits_for_the_chief(situation, view)]
-    return [_create(situation, view, chief.attempt) for view in missing]
+    return [create_pod(situation, view, chief.attempt) for view in missing]
 
 
-def _create(situation: Situation, view: TaskView, chief_attempt: int | None) -> Create:
+def create_pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Create:
     """The task's pod, to be made when its turn comes."""
     job, task, attempt = situation.group_job, view.task, view.attempt
     make = partial(_pod, situation, view, chief_attempt)
@@ -87,10 +87,10 @@ def _create(situation: Situation, view: TaskView, chief_attempt: int | None) -> 
 
 
 def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Manifest:
-    """The task's pod, where the queue that the job came out of wants it, in its gang. The evaluator never is in one."""
+    """The task's pod, where the queue that the job came out of wants it, in its gang if it trains."""
     job, pod_set = pod_set_of(situation, view.task.role)
     made = placed(pod(job, view.task, view.attempt, situation.defaults, chief_attempt), pod_set)
-    return made if view.evaluates else joined(made, job, situation.defaults)
+    return joined(made, job, situation.defaults) if view.trains else made
 
 
 def keep_shared(situation: Situation) -> list[Create | Repair]:

@@ -11,7 +11,7 @@ from dtjob_trainer.contract.settings import Checkpoint, Evaluation, TensorBoard,
 from dtjob_trainer.contract.strategy import ALONE, TRAITS, Traits
 from dtjob_trainer.errors import TaskError
 
-ROLES = ("chief", "worker", "ps", "evaluator")
+ROLES = ("chief", "worker", "ps", "data", "evaluator")
 
 DEFAULT_GRACE_SECONDS = 30
 """Kubernetes' own default of terminationGracePeriodSeconds."""
@@ -128,8 +128,8 @@ class Task:
 
     @property
     def serves_only(self) -> bool:
-        """Whether this task runs a TensorFlow server instead of the user's program (ps, workers of ParameterServer)."""
-        return self.role == "ps" or self.role in self.traits.serving_roles
+        """Whether this task runs a server of TensorFlow and not the program (ps, data, workers of ParameterServer)."""
+        return self.role in ("ps", "data", *self.traits.serving_roles)
 
     @property
     def waits_for_go(self) -> bool:
@@ -139,7 +139,7 @@ class Task:
     @property
     def computes_nothing(self) -> bool:
         """Whether this task only holds variables or hands out steps. It must not take GPUs from tasks that train."""
-        return self.role == "ps" or (self.traits.asynchronous and self.role == "chief")
+        return self.role in ("ps", "data") or (self.traits.asynchronous and self.role == "chief")
 
     @property
     def anew(self) -> str:

@@ -10,8 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+
 from dtjob_trainer.frameworks.hooks import Hook, attribute, imported, read
 
+_plain: Callable[..., Any] = tf.autograph.experimental.do_not_convert
+_ALL, _SERVE = tf.data.AUTOTUNE, "have data workers make examples"
 _ADAPTERS = "keras.src.trainers.data_adapters"
 
 INTERLEAVE = Hook(
@@ -29,18 +33,30 @@ CACHE_FILE = Hook(
 _HOMES = {
     "_AssertCardinalityDataset": "experimental.ops.cardinality",
     "_BatchDataset": "ops.batch_op",
+    "_FilterDataset": "ops.filter_op",
+    "_FlatMapDataset": "ops.flat_map_op",
+    "_InterleaveDataset": "ops.interleave_op",
     "_MapDataset": "ops.map_op",
     "_OptionsDataset": "ops.dataset_ops",
     "_ParallelBatchDataset": "ops.batch_op",
+    "_ParallelInterleaveDataset": "ops.interleave_op",
     "_ParallelMapDataset": "ops.map_op",
     "_PrefetchDataset": "ops.prefetch_op",
+    "_RangeDataset": "ops.range_op",
     "_RepeatDataset": "ops.repeat_op",
+    "_ShuffleDataset": "ops.shuffle_op",
     "_TakeDataset": "ops.take_op",
+    "_TensorSliceDataset": "ops.from_tensor_slices_op",
     "_ZipDataset": "ops.zip_op",
     "CacheDataset": "ops.cache_op",
+    "TFRecordDatasetV2": "ops.readers",
 }
 """The modules of the kinds of Datasets that are known here by name."""
 MAPS = frozenset({"_MapDataset", "_ParallelMapDataset"})
+FILTER, FLAT_MAP, SHUFFLE, RECORDS = "_FilterDataset", "_FlatMapDataset", "_ShuffleDataset", "TFRecordDatasetV2"
+INTERLEAVES = frozenset({"_InterleaveDataset", "_ParallelInterleaveDataset"})
+SLICES = frozenset({"_RangeDataset", "_TensorSliceDataset"})
+"""Datasets that read no other and whose elements are given."""
 BATCHES = frozenset({"_BatchDataset", "_ParallelBatchDataset"})
 PASSED_OVER = frozenset({"_OptionsDataset", "_PrefetchDataset"})
 """Datasets that change no element and no order."""
@@ -89,6 +105,40 @@ def functions_of(dataset: Any) -> list[Any]:
     """The functions that a Dataset calls itself, each as TensorFlow has traced it."""
     wrappers = read(dataset, "_functions", "see whether the functions of a Dataset draw random numbers")()
     return [wrapper.function for wrapper in wrappers]
+
+
+def made_again(part: Any, dataset: Any, seed: int) -> Any:
+    """What one part of a Dataset does, done to `dataset` in any order. `seed` is that of shuffle(). Raises KeyError for
+    parts of other kinds than maps, filters, records in files and shuffle()."""
+    kind = kind_of(part)
+    if kind in PASSED_OVER:
+        return dataset
+    if kind == SHUFFLE:
+        return dataset.shuffle(read(part, "_buffer_size", _SERVE), seed=seed)
+    if kind == RECORDS:
+        type_, size = (read(part, name, _SERVE) for name in ("_compression_type", "_buffer_size"))
+        return type(part)(dataset, type_, size, read(part, "_num_parallel_reads", _SERVE))
+    (before,), spec = inputs_of(part), dataset.element_spec
+    function = read(part, "_predicate" if kind == FILTER else "_map_func", _SERVE)
+
+    def call(*element: Any) -> Any:
+        whole = element if isinstance(spec, tuple) else element[0]
+        return from_tensors(function.output_structure, function.function(*to_tensors(before.element_spec, whole)))
+
+    do = _plain(call)
+    if kind in INTERLEAVES:
+        # Without num_parallel_calls, every data worker makes all elements after shuffle() (TensorFlow 2.21).
+        cycle, block = (read(part, name, _SERVE) for name in ("_cycle_length", "_block_length"))
+        return dataset.interleave(do, cycle, block, num_parallel_calls=_ALL, deterministic=False)
+    if kind in MAPS:
+        return dataset.map(do, num_parallel_calls=_ALL, deterministic=False)
+    return {FILTER: dataset.filter, FLAT_MAP: dataset.flat_map}[kind](do)
+
+
+def reads_resources(dataset: Any) -> bool:
+    """Whether a function of a Dataset reads what its process has, such as a variable or a table."""
+    taken = (tensor for function in functions_of(dataset) for tensor in function.captured_inputs)
+    return any(tensor.dtype == tf.resource for tensor in taken)
 
 
 def parallel_calls(dataset: Any) -> Any:

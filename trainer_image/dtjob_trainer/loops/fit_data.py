@@ -18,6 +18,7 @@ from dtjob_trainer.models import own_fit
 from dtjob_trainer.models.compiled import TrainedModel
 from dtjob_trainer.passes.epochs import Epochs, WhenOut
 from dtjob_trainer.process.runtime import Runtime
+from dtjob_trainer.service.served import source_of as served_source
 from dtjob_trainer.strategies.collective import Group
 
 
@@ -137,9 +138,11 @@ class FitData:
 
     def _source(self, x: Any, y: Any, weights: Any, wanted: Wanted) -> Source:
         """The source of what was given. Tells what there is to say of how it is read."""
-        source = sources.make(x, y, weights, wanted, self._place)
-        if source.remark:
-            self.here.log(source.remark)
+        served, said = served_source(x, wanted, self._place)
+        source = served or sources.make(x, y, weights, wanted, self._place)
+        for remark in (f"{wanted.argument}: {said}" if said else "", source.remark):
+            if remark:
+                self.here.log(remark)
         if source.batch is not None and source.batch < self._place.replicas and not wanted.any_batch_size:
             self.here.log(
                 f"batches have {source.batch} of the {self._place.replicas} examples that would give each replica one: "

@@ -5,7 +5,7 @@ A criterion of a rule is a field whose name begins with `on`. CONTRIBUTING.md li
 """
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -90,6 +90,10 @@ class OnPodCondition(Block):
     """Reason of the condition. Example: EvictionByEvictionAPI. Any reason if left out."""
 
 
+RuledRole = Literal[Role.CHIEF, Role.WORKER, Role.PS, Role.EVALUATOR]
+"""The roles whose failures rules may be about. A data worker is replaced whatever it fails of."""
+
+
 class FailureRule(Block):
     """Matches failures of some roles by one of onExitCodes, onSignals, onReasons and onPodConditions, and says what
     happens."""
@@ -114,7 +118,7 @@ class FailureRule(Block):
     CreateContainerConfigError; its pod need not have failed."""
     on_pod_conditions: Annotated[list[OnPodCondition], Field(min_length=1, max_length=20)] | None = None
     """Conditions of a failed pod that match; one of them is enough. Example: [{type: DisruptionTarget}]."""
-    roles: Annotated[list[Role], Field(min_length=1, max_length=4, json_schema_extra=_SET)] | None = None
+    roles: Annotated[list[RuledRole], Field(min_length=1, max_length=4, json_schema_extra=_SET)] | None = None
     """Roles whose failures match. If no other criterion is set, all their failures match. Defaults to chief, worker and
     ps."""
 

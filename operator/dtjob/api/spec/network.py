@@ -28,6 +28,9 @@ class Network(Block):
     """Port at which the trainer serves /status and /metrics. Used only if program is set. Defaults to 2223."""
     rendezvous_port: Port = 2224
     """Port at which the tasks agree on when training starts. Used only if program is set. Defaults to 2224."""
+    data_port: Port = 2225
+    """Port at which the chief hands out work to the data workers. Used only if replicaSpecs.data is set. Defaults to
+    2225."""
     isolation: Isolation = Isolation.JOB
     """Job (the default): a NetworkPolicy lets only pods of this job reach TensorFlow's port, which has no
     authentication. The operator may reach statusPort. None: no NetworkPolicy is created."""

@@ -19,6 +19,7 @@ class Role(StrEnum):
     CHIEF = "chief"
     WORKER = "worker"
     PS = "ps"
+    DATA = "data"
     EVALUATOR = "evaluator"
 
 
@@ -64,6 +65,13 @@ class WorkerReplicaSpec(ReplicaSpec):
     Defaults to 1."""
 
 
+class DataReplicaSpec(ReplicaSpec):
+    """The data workers."""
+
+    replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = 1
+    """Number of data workers. You may change it while the job runs. Defaults to 1."""
+
+
 AnyReplicaSpec = SingleReplicaSpec | ReplicaSpec
 
 
@@ -77,6 +85,9 @@ class ReplicaSpecs(Block):
     """Tasks that train. Only for MultiWorkerMirrored and ParameterServer."""
     ps: ReplicaSpec | None = None
     """Parameter servers, which hold the variables. Only for ParameterServer."""
+    data: DataReplicaSpec | None = None
+    """Data workers (tf.data service), which run the input pipeline beside the training. They read the files, so the
+    template mounts the volumes of the data. Training does not restart if one is lost."""
     evaluator: SingleReplicaSpec | None = None
     """Task that evaluates checkpoints beside the training. Its failure fails the job only if a rule of failurePolicy
     says so."""

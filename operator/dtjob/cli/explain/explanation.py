@@ -24,11 +24,12 @@ def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
 
     The job's uid is empty, as an API server gives that.
     """
-    pods = {task: pod(job, task, 0, defaults) for task in topology.tasks(job)}
+    pods = {task: pod(job, task, 0, defaults) for task in (*topology.tasks(job), *topology.data_tasks(job))}
     found = shared.shared_objects(job, defaults.readers)
     if (group := gangs.pod_group(job, defaults)) is None:
         return [*found, *pods.values()]
-    members = (one if task.role is Role.EVALUATOR else gangs.joined(one, job, defaults) for task, one in pods.items())
+    apart = (Role.DATA, Role.EVALUATOR)
+    members = (one if task.role in apart else gangs.joined(one, job, defaults) for task, one in pods.items())
     return [*found, gangs.on_the_wire(group), *members]
 
 
@@ -43,7 +44,7 @@ def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:
         "strategy": job.spec.strategy.value,
         "chiefTask": topology.chief_task(job).id,
         "clusterHash": topology.cluster_hash(job),
-        "tasks": [_task(job, task, cluster, defaults) for task in topology.tasks(job)],
+        "tasks": [_task(job, task, cluster, defaults) for task in (*topology.tasks(job), *topology.data_tasks(job))],
         "failureRules": [rule._asdict() for rule in rules_that_hold(job)],
         "objects": objects(job, defaults),
     }

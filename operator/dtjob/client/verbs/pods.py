@@ -11,9 +11,9 @@ from dtjob.client.cluster import Cluster
 from dtjob.objects import labels
 
 Object = Mapping[str, Any]
-TASK = re.compile(r"(chief|worker|ps|evaluator)(?:-(\d+))?")
-_OF_A_POD = re.compile(r"-(chief|worker|ps|evaluator)-\d+-\d+")
-ORDER = ("chief", "worker", "ps", "evaluator")
+TASK = re.compile(r"(chief|worker|ps|data|evaluator)(?:-(\d+))?")
+_OF_A_POD = re.compile(r"-(chief|worker|ps|data|evaluator)-\d+-\d+")
+ORDER = ("chief", "worker", "ps", "data", "evaluator")
 
 
 def selector(job: str) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_SPECS = "write replicaSpecs, with the roles chief, worker, ps and evaluator"
+_SPECS = "write replicaSpecs, with the roles chief, worker, ps, data and evaluator"
 _WORKERS = "write replicaSpecs.worker.replicas"
 _RULES = "write failurePolicy.rules"
 _OWN_RENDEZVOUS = "remove it: the trainer agrees on the start by itself"

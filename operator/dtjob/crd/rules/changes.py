@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules on a change of a job: which fields of its spec stay as they are while it exists.
 
-A part of `spec.replicaSpecs` may change. The number of elastic workers may change at any time. While a job is
-suspended, where its pods go and what they get may change, as for a Job. A suspended job has no pods, and all are made
-anew when it goes on. So its scheduling may be decided late, as Kueue does. How many pods other roles have and what runs
-in them stays, suspended or not.
+A part of `spec.replicaSpecs` may change. The numbers of elastic workers and of data workers may change at any time.
+While a job is suspended, where its pods go and what they get may change, as for a Job. A suspended job has no pods, and
+all are made anew when it goes on. So its scheduling may be decided late, as Kueue does. How many pods other roles have
+and what runs in them stays, suspended or not.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,10 +19,11 @@ MAY_CHANGE = ("template", "resources")
 OF_A_CONTAINER = ("image", "command", "args", "env")
 """What stays of each container of a template, and so does their number."""
 SIZE = "replicas"
-"""The field of the workers that may change at any time if the job has an elasticPolicy."""
+"""The field of the data workers that may change at any time; that of the workers, if the job has an elasticPolicy."""
+_SIZED = (Role.WORKER, Role.DATA)
 _ROLES = "replicaSpecs"
 _CANNOT_CHANGE = "cannot be changed: delete the job and create it again with the new value"
-_SIZE_CAN_CHANGE = "worker.replicas can only if elasticPolicy is set"
+_SIZE_CAN_CHANGE = "worker.replicas can only if elasticPolicy is set, and data.replicas always"
 _CAN_CHANGE = "while a job is suspended, its templates' scheduling, labels, annotations and resources can"
 
 
@@ -47,7 +48,7 @@ _SUSPENDED = (
 
 
 def _same_or_may_change() -> str:
-    """CEL at the root: nothing differs; or the number of workers may, and so may what a suspended job may change."""
+    """CEL at the root: nothing differs; or the numbers of workers may, and so may what a suspended job may change."""
     new, old = "self.spec.replicaSpecs", "oldSelf.spec.replicaSpecs"
     workers = " || ".join(f"!has({one}.{Role.WORKER.value})" for one in (new, old))
     size = f"{new}.{Role.WORKER.value}.{SIZE} == {old}.{Role.WORKER.value}.{SIZE}"
@@ -60,18 +61,20 @@ def _same_or_may_change() -> str:
 def _same_role(role: Role, new: str, old: str) -> str:
     """CEL: what stays of one role of a suspended job is the same; that there are the same roles is known."""
     fields = spec_schema()["properties"][_ROLES]["properties"][role.value]["properties"]
-    free = (*MAY_CHANGE, SIZE) if role is Role.WORKER else MAY_CHANGE
+    free = (*MAY_CHANGE, SIZE) if role in _SIZED else MAY_CHANGE
     new, old = f"{new}.{role.value}", f"{old}.{role.value}"
     others = (_same(new, old, one, "default" not in fields[one]) for one in fields if one not in free)
     return f"(!has({new}) || {new} == {old} || {_all([*others, _same_containers(new, old)])})"
 
 
 def _same_but_size(new: str, old: str) -> str:
-    """CEL: nothing differs but the number of workers; that there are the same roles is known."""
-    others = [_same(new, old, role.value) for role in Role if role is not Role.WORKER]
-    new, old = f"{new}.{Role.WORKER.value}", f"{old}.{Role.WORKER.value}"
-    parts = _all(_same(new, old, name) for name in MAY_CHANGE)
-    return _all([*others, f"!has({new}) || !has({old}) || {parts}"])
+    """CEL: nothing differs but the numbers of workers; that there are the same roles is known."""
+    found = [_same(new, old, role.value) for role in Role if role not in _SIZED]
+    for role in _SIZED:
+        one, other = f"{new}.{role.value}", f"{old}.{role.value}"
+        parts = _all(_same(one, other, name) for name in MAY_CHANGE)
+        found.append(f"(!has({one}) || !has({other}) || {parts})")
+    return _all(found)
 
 
 def _same(new: str, old: str, name: str, optional: bool = True) -> str:

@@ -193,5 +193,13 @@ PORT_RULES = (
     _differ("port", "statusPort"),
     _differ("port", "rendezvousPort"),
     _differ("statusPort", "rendezvousPort"),
+    Rule(
+        "spec",
+        "!(n.dataPort in [n.port, n.statusPort, n.rendezvousPort])",
+        f"dataPort (by default {default_of(Network, 'dataPort')}) must differ from port, statusPort and "
+        "rendezvousPort: change one of them",
+        "network.dataPort",
+        frame="!has(self.replicaSpecs.data) || [self.network].all(n, {})",
+    ),
     *(_not_ours(role.value) for role in Role),
 )

@@ -25,6 +25,13 @@ TRAINER_RULES = (
     ),
     Rule(
         "spec",
+        "!has(self.replicaSpecs.data) || has(self.program)",
+        "data workers run dtjob's trainer: add program, or remove data",
+        "replicaSpecs.data",
+        Reason.FORBIDDEN,
+    ),
+    Rule(
+        "spec",
         "!has(self.program) || !has(self.checkpoint) || !has(self.checkpoint.keepBest) || "
         "(has(self.evaluation) && has(self.evaluation.best))",
         "keepBest needs a metric of the evaluator: add `evaluation.best`, such as {metric: accuracy, mode: Max}, or "

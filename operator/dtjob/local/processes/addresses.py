@@ -11,6 +11,7 @@ from dtjob.api.job import Job
 from dtjob.objects import topology
 
 HOST = "127.0.0.1"
+GRPC = "grpc://"
 LOWEST_PORT = 15000
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 DEFAULT_EPHEMERAL_START = 32768
@@ -23,11 +24,12 @@ class NoFreePorts(Exception):
 
 @dataclass(frozen=True)
 class Ports:
-    """The ports of one task; that of the rendezvous is used at the chief task."""
+    """The ports of one task; those of the rendezvous and of the data service are used at the chief task."""
 
     tensorflow: int
     status: int
     rendezvous: int
+    data: int
 
 
 @dataclass(frozen=True)
@@ -40,19 +42,21 @@ class Addresses:
     @classmethod
     def choose(cls, job: Job) -> "Addresses":
         """Free ports for every task. Raises NoFreePorts."""
-        hostnames = [topology.hostname(job, task) for task in topology.tasks(job)]
-        free = iter(free_ports(3 * len(hostnames)))
-        return cls(job, {hostname: Ports(next(free), next(free), next(free)) for hostname in hostnames})
+        hostnames = [topology.hostname(job, task) for task in (*topology.tasks(job), *topology.data_tasks(job))]
+        free = iter(free_ports(4 * len(hostnames)))
+        return cls(job, {hostname: Ports(*(next(free) for _ in range(4))) for hostname in hostnames})
 
     def map(self, address: str) -> str:
         """The loopback address that stands for `host:port` of a task; any other address as it is."""
-        host, _, port = address.rpartition(":")
+        host, _, port = address.removeprefix(GRPC).rpartition(":")
         ports = self.ports.get(host.split(".")[0])
         if ports is None:
             return address
         network = self.job.spec.network
         here = {str(network.rendezvous_port): ports.rendezvous, str(network.status_port): ports.status}
-        return f"{HOST}:{here.get(port, ports.tensorflow)}"
+        here[str(network.data_port)] = ports.data
+        scheme = GRPC if address.startswith(GRPC) else ""
+        return f"{scheme}{HOST}:{here.get(port, ports.tensorflow)}"
 
     def cluster(self, spec: dict[str, list[str]]) -> dict[str, list[str]]:
         """The cluster spec with loopback addresses."""

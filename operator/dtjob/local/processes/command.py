@@ -100,7 +100,9 @@ def local_command(
     hostname = pod["spec"]["hostname"]
     local = dict(variables)
     local["DTJOB_CLUSTER_FILE"] = str(files.cluster_file)
-    local["DTJOB_RENDEZVOUS_ADDRESS"] = addresses.map(variables["DTJOB_RENDEZVOUS_ADDRESS"])
+    for name in ("DTJOB_RENDEZVOUS_ADDRESS", "DTJOB_DATA_SERVICE", "DTJOB_DATA_ADDRESS"):
+        if name in variables:
+            local[name] = addresses.map(variables[name])
     local["DTJOB_STATUS_PORT"] = str(addresses.status_port(hostname))
     local["DTJOB_PARENT"] = str(os.getpid())
     local.setdefault("DTJOB_LOG_LEVEL", "debug")  # whether each epoch is shown is decided here

@@ -56,20 +56,38 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
     }
     if job.spec.program is None:
         return [*_literal(values), *_for_other_images(job, task)]
+    values["DTJOB_ATTEMPT"] = str(attempt)
+    if task.role is not Role.DATA:
+        chief = topology.address(job, topology.chief_task(job), job.spec.network.rendezvous_port)
+        values["DTJOB_STRATEGY"] = job.spec.strategy.value
+        values["DTJOB_CLUSTER_FILE"] = f"{CLUSTER_DIRECTORY}/{shared.CLUSTER_KEY}"
+        values["DTJOB_CLUSTER_HASH"] = topology.cluster_hash(job)
+        values["DTJOB_RENDEZVOUS_ADDRESS"] = chief
+        values |= _blocks(job, task)
     values |= {
-        "DTJOB_ATTEMPT": str(attempt),
-        "DTJOB_STRATEGY": job.spec.strategy.value,
-        "DTJOB_CLUSTER_FILE": f"{CLUSTER_DIRECTORY}/{shared.CLUSTER_KEY}",
-        "DTJOB_CLUSTER_HASH": topology.cluster_hash(job),
         "DTJOB_STATUS_PORT": str(job.spec.network.status_port),
-        "DTJOB_RENDEZVOUS_ADDRESS": topology.address(job, topology.chief_task(job), job.spec.network.rendezvous_port),
         "DTJOB_GRACE_SECONDS": str(seconds_after_sigterm(job, task)),
-        **_blocks(job, task),
         "DTJOB_TERMINATION_LOG": termination_log or TERMINATION_LOG,
     }
+    values |= _data_service(job, task)
     if all(variable.name != HASH_SEED for variable in job.spec.program.env):
         values[HASH_SEED] = "0"
     return [*_literal(values), *(one.model_dump(by_alias=True, exclude_unset=True) for one in job.spec.program.env)]
+
+
+def _data_service(job: Job, task: Task) -> dict[str, str]:
+    """Where the data workers get their work, and where this one serves. None for the evaluator, which does not train.
+
+    The chief task's training process hands the work out: it is never lost without the training that needs it.
+    """
+    if job.spec.replica_specs.data is None or task.role is Role.EVALUATOR:
+        return {}
+    values = {
+        "DTJOB_DATA_SERVICE": f"grpc://{topology.address(job, topology.chief_task(job), job.spec.network.data_port)}"
+    }
+    if task.role is Role.DATA:
+        values["DTJOB_DATA_ADDRESS"] = topology.address(job, task, job.spec.network.port)
+    return values
 
 
 def _for_other_images(job: Job, task: Task) -> list[Variable]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where pods go: affinity to each other (`scheduling.topology`), and tolerations of lost nodes.
 
-The evaluator is left out of the topology: no step waits for it. If it has to, it goes to the chief's node.
+Evaluator and data workers are left out of the topology. If it has to, the evaluator goes to the chief's node.
 """
 
 from typing import Any
@@ -24,11 +24,12 @@ def brought_near(job: Job, task: Task, affinity: dict[str, Any]) -> dict[str, An
     The first pod finds none of them and goes anywhere: a scheduler lets a pod pass that its own affinity selects.
     """
     wanted = job.spec.scheduling.topology
-    if wanted is None or task.role is Role.EVALUATOR:
+    if wanted is None or task.role in (Role.DATA, Role.EVALUATOR):
         return affinity
+    apart = [Role.DATA.value] if job.spec.replica_specs.data else []
     selector = {
         "matchLabels": {labels.JOB_UID: job.metadata.uid},
-        "matchExpressions": [{"key": labels.ROLE, "operator": "NotIn", "values": [Role.EVALUATOR.value]}],
+        "matchExpressions": [{"key": labels.ROLE, "operator": "NotIn", "values": [*apart, Role.EVALUATOR.value]}],
     }
     term = {"topologyKey": wanted.required or wanted.preferred, "labelSelector": selector}
     if wanted.required is not None:

@@ -145,6 +145,8 @@ def _mounted(job: Job, task: Task) -> list[tuple[str, dict[str, Any], dict[str, 
     """dtjob's volumes in the pod: each with its name, its source and how it is mounted."""
     found: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
     program, storage = job.spec.program, job.spec.checkpoint.storage if job.spec.checkpoint else None
+    if task.role is Role.DATA:  # it runs no program
+        return []
     if program:
         source = {"configMap": {"name": shared.config_map_name(job)}}
         found.append((CLUSTER_VOLUME, source, {"mountPath": CLUSTER_DIRECTORY, "readOnly": True}))

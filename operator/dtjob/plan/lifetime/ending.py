@@ -17,6 +17,7 @@ from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.internal import ProcessStart
 from dtjob.api.words import counted
 from dtjob.objects import topology
+from dtjob.plan import data_workers
 from dtjob.plan.actions import Delete
 from dtjob.plan.diagnosis.checkpoints import start_of
 from dtjob.plan.diagnosis.pending import waiting_reason
@@ -122,6 +123,8 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
                 waits = True
                 continue
             removed.append(Delete.of(pod, f"the job has ended (cleanPodPolicy: {policy.value})"))
+    kept = (pod for pod in data_workers.pods_of(situation) if policy is CleanPodPolicy.ALL or not ended(pod))
+    removed += data_workers.delete(kept, f"the job has ended (cleanPodPolicy: {policy.value})")
     return removed, linger_until if waits else None
 
 

@@ -13,6 +13,7 @@ from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.status import Status
+from dtjob.plan import data_workers
 from dtjob.plan.actions import Delete
 from dtjob.plan.diagnosis.checkpoints import checkpoints_end, goes_on_from
 from dtjob.plan.diagnosis.reachability import nothing_to_reach
@@ -55,7 +56,7 @@ def suspend(draft: Draft, pause: Pause = BY_USER) -> None:
     """Delete the pods of a job that is to have none, and say so in its status and to users."""
     situation, now, before = draft.situation, draft.now, close_incident(draft.status, draft.now)
     why = f"the job is suspended ({pause.cause})"
-    pods = [pod for view in situation.views for pod in view.pods]
+    pods = [*(pod for view in situation.views for pod in view.pods), *data_workers.pods_of(situation)]
     draft.do(Delete.of(pod, why) for pod in pods if not deleting(pod))
     draft.do(strays(situation))
     message = f"{pause.cause}: {_SAVING}" if any(not ended(pod) for pod in pods) else pause.message

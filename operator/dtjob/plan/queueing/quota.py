@@ -20,6 +20,7 @@ from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import placeholder_name
 from dtjob.plan.actions import Action, Create
+from dtjob.plan.data_workers import pods_of
 from dtjob.plan.elastic import placeholders
 from dtjob.plan.kueue import COUNT, Conflict, Slices, pod_sets, priority, priority_changes, read_flavours
 from dtjob.plan.lifetime.ending import evaluator_left
@@ -131,7 +132,7 @@ def _without(successor: Workload | None) -> tuple[Action, ...]:
 def pods_left(situation: Situation) -> list[Manifest]:
     """The pods that use what the job has: those that have not ended, placeholders too. One that is lost with its node
     counts no more."""
-    pods = [pod for view in situation.views for pod in view.pods]
+    pods = [*(pod for view in situation.views for pod in view.pods), *pods_of(situation)]
     return [pod for pod in (*pods, *placeholders(situation)) if not (ended(pod) or is_lost(pod, situation.now))]
 
 

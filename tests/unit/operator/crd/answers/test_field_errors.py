@@ -134,7 +134,7 @@ def test_keys_are_in_every_entry_or_have_a_default() -> None:
         return [*([schema] if LIST_KEYS in schema else []), *(each for part in parts for each in lists(part))]
 
     found = lists(spec_schema())
-    assert len(found) == 1 + 4 * (len(POD) + 2 * len(CONTAINER))
+    assert len(found) == 1 + 5 * (len(POD) + 2 * len(CONTAINER))
     for one in found:
         entry = one["items"]
         for key in one[LIST_KEYS]:

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets over tf.data service: which ones data workers make, each example once, and which ones they do not."""
+
+import contextlib
+import os
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from dtjob_trainer.data.batches import Place, Source, Wanted
+from dtjob_trainer.errors import DataError
+from dtjob_trainer.service import served, servers
+from dtjob_trainer.service.served import over_data_service, source_of
+
+N = 60
+ALONE = Place(0, 1, 1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def service() -> Iterator[None]:
+    """A dispatcher and two data workers in this process."""
+    with contextlib.ExitStack() as held:
+        ports = [held.enter_context(socket.create_server(("", 0))).getsockname()[1] for _ in range(3)]
+    os.environ[servers.ADDRESS] = f"grpc://localhost:{ports[0]}"
+    servers.dispatch(os.environ)
+    service = tf.data.experimental.service
+    workers = [
+        service.WorkerServer(service.WorkerConfig(f"localhost:{ports[0]}", f"localhost:{port}", port, "grpc", 100))
+        for port in ports[1:]
+    ]
+    yield
+    del os.environ[servers.ADDRESS]
+    del workers
+    servers._dispatchers.clear()
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: Any) -> list[str]:
+    """Six files of ten numbers each."""
+    folder: Path = tmp_path_factory.mktemp("records")
+    found = []
+    for number in range(6):
+        found.append(str(folder / f"{number}.tfrecord"))
+        with tf.io.TFRecordWriter(found[-1]) as writer:
+            for example in range(10 * number, 10 * number + 10):
+                writer.write(str(example).encode())
+    return found
+
+
+def number(text: Any) -> Any:
+    return tf.strings.to_number(text, tf.int64)
+
+
+def given(source: Source, epoch: int = 0) -> list[int]:
+    """The examples of an epoch, as the source gives them to a task that trains alone."""
+    return [int(value) for batch in source.epoch(epoch, 0) for value in np.ravel(batch.inputs[0])]
+
+
+def of_files(names: list[str]) -> dict[str, Any]:
+    """Datasets of the numbers from 0 to N, as pages of docs write them."""
+    slices, records = tf.data.Dataset.from_tensor_slices(names), tf.data.TFRecordDataset
+    return {
+        "range": tf.data.Dataset.range(N).shuffle(N).map(lambda x: x),
+        "records": records(names).map(number, tf.data.AUTOTUNE).shuffle(8),
+        "records of a list": records(slices.shuffle(6)).map(number),
+        "interleave": slices.shuffle(6).interleave(records).map(number),
+        "flat_map": slices.flat_map(records).filter(lambda text: tf.strings.length(text) > 0).map(number).prefetch(2),
+        "list_files": tf.data.Dataset.list_files(f"{Path(names[0]).parent}/*").interleave(records, 2).map(number),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["range", "records", "records of a list", "interleave", "flat_map", "list_files"])
+def test_each_epoch_has_each_example_once_and_an_order_of_its_own(names: list[str], kind: str) -> None:
+    source, said = source_of(of_files(names)[kind].batch(8).prefetch(1), Wanted(), ALONE)
+    assert source is not None
+    assert said == served.REMARK
+    epochs = [given(source, epoch) for epoch in range(2)]
+    assert [sorted(epoch) for epoch in epochs] == [list(range(N))] * 2
+    assert epochs[0] != epochs[1]
+    assert not source.exact
+
+
+def test_tasks_share_the_examples_of_each_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = tf.data.Dataset.range(N).map(lambda x: x).batch(8)
+    tasks = []
+    for shard in range(2):
+        monkeypatch.setattr(served, "_names", iter([100]))  # as in two processes
+        tasks.append(source_of(dataset, Wanted(), Place(shard, 2, 2))[0])
+    parts = [iter(task.epoch(0, 0)) for task in tasks if task]
+    found: Counter[int] = Counter()
+    while parts:
+        for part in tuple(parts):
+            if (batch := next(part, None)) is None:
+                parts.remove(part)
+            else:
+                assert int(batch.count) <= 4
+                found.update(int(value) for value in np.ravel(batch.inputs[0]))
+    assert found == Counter(range(N))
+
+
+SERVED = tf.data.Dataset.range(N).map(lambda x: x)
+PYTHON = SERVED.map(lambda x: tf.numpy_function(lambda y: y, [x], tf.int64))
+VARIABLE = tf.Variable(1, dtype=tf.int64)
+ALL = "needs all elements"
+"""By the row of the table in docs/training/data.md."""
+REFUSED = {
+    "`take()`": (SERVED.take(9).batch(8), f"take() {ALL}"),
+    "`skip()`": (SERVED.skip(9).batch(8), f"skip() {ALL}"),
+    "`enumerate()`": (SERVED.enumerate().batch(8), f"zip() {ALL}"),
+    "`zip()`": (tf.data.Dataset.zip((SERVED, SERVED)).batch(8), f"zip() {ALL}"),
+    "`cache()`": (SERVED.cache().batch(8), f"cache() {ALL}"),
+    "`repeat()`": (SERVED.repeat(2).batch(8), f"repeat() {ALL}"),
+    "`batch()` before the last `batch()`": (SERVED.batch(2).unbatch().batch(8), f"unbatch() {ALL}"),
+    "`map()` after `batch()`": (SERVED.batch(8).map(lambda x: x), "let batch() come last"),
+    "Python code (`py_function`, `numpy_function`)": (PYTHON.batch(8), "it calls Python code"),
+    "a variable or table in a function": (SERVED.map(lambda x: x + VARIABLE).batch(8), "reads a variable or a table"),
+    "no `map()`, nor another function": (tf.data.Dataset.range(N).batch(8), "there is no map()"),
+    "more than 16 MiB of arrays at the beginning": (
+        tf.data.Dataset.from_tensor_slices(np.zeros((2**22 + 1,), np.float32)).map(lambda x: x).batch(8),
+        "it begins with 16 MiB of arrays",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_other_datasets_are_read_in_the_training_pod_and_the_log_says_why(kind: str) -> None:
+    dataset, why = REFUSED[kind]
+    source, said = source_of(dataset, Wanted(), ALONE)
+    assert source is None
+    assert said.startswith("data workers do not make the examples, because ")
+    assert why in said
+
+
+def test_the_page_lists_what_data_workers_do_not_make() -> None:
+    page = (Path(__file__).parents[4] / "docs/training/data.md").read_text()
+    table = page.partition("| what is in the Dataset |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
+    assert sorted(rows) == sorted(REFUSED)
+
+
+def test_a_program_chooses_the_place() -> None:
+    dataset = over_data_service(SERVED)
+    assert sorted(int(value) for value in dataset) == list(range(N)), "in a loop of its own"
+    source, _ = source_of(dataset.map(lambda x: 2 * x).batch(8), Wanted(), ALONE)
+    assert source is not None
+    assert sorted(given(source)) == list(range(0, 2 * N, 2))
+    with pytest.raises(DataError, match="over_data_service: take"):
+        over_data_service(SERVED.take(9))
+    with pytest.raises(DataError, match=r"x: after over_data_service, take\(\) follows"):
+        source_of(dataset.take(9).batch(8), Wanted(), Place(0, 2, 2))
+
+
+def test_validation_and_jobs_without_data_workers_are_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert source_of(SERVED.batch(8), Wanted(alike=True), ALONE) == (None, "")
+    monkeypatch.delenv(servers.ADDRESS)
+    assert source_of(SERVED.batch(8), Wanted(), ALONE) == (None, "")
+    assert over_data_service(SERVED) is SERVED
