@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data workers against a real API server: as many as the spec says, replaced alone, and gone with the end of the job."""
+"""Data workers against a real API server: as many as the spec says, replaced alone, and gone when the job ends."""
 
 from tests.cluster.conftest import Kubectl
 from tests.cluster.support.jobs import all_created, job, wait_phase

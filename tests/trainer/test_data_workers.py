@@ -11,8 +11,8 @@ import yaml
 from tests.trainer.support.harness import PROGRAMS
 from tests.trainer.support.local_runs import LocalRun, Statuses
 
-pytestmark = pytest.mark.timeout(600)
-N, EPOCHS, STEPS = 203, 12, 26
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
+N, EPOCHS, STEPS = 203, 8, 26
 EXACT = (sum(range(N)) / N, sum(n * n for n in range(N)) / N)
 
 
@@ -60,6 +60,8 @@ def test_a_killed_data_worker_does_not_interrupt_training_and_each_other_epoch_h
         third = run.wait_for_step(second["chief-0"]["step"] + STEPS)
         os.kill(third["chief-0"]["trainingPid"], signal.SIGKILL)
         run.wait_until(restarted, "the restart of the chief's process")
+        for epoch in range(1, EPOCHS):
+            run.wait_for_step(epoch * STEPS)
         code, result = run.end()
         logs = "".join(log.read_text() for log in Path(result["runDirectory"]).rglob("*.log"))
         run.wait_until_nothing_is_left()

@@ -19,6 +19,7 @@ CHECKPOINTS = {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 100}
         ("transfer.yaml", [], "val_accuracy", 0.9),
         ("big_input.yaml", ["--megabytes=32", "--epochs=2"], "val_accuracy", 0.9),
         ("recommender.yaml", ["--files=2"], "val_auc", 0.7),
+        ("images.yaml", ["--images=256", "--epochs=4"], "val_accuracy", 0.9),
         ("digits-default.yaml", ["--epochs=5"], "val_accuracy", 0.9),
         ("digits-one-device.yaml", ["--epochs=5"], "val_accuracy", 0.9),
         ("digits-central-storage.yaml", ["--epochs=5"], "val_accuracy", 0.9),

@@ -55,7 +55,8 @@ _HOMES = {
 MAPS = frozenset({"_MapDataset", "_ParallelMapDataset"})
 FILTER, FLAT_MAP, SHUFFLE, RECORDS = "_FilterDataset", "_FlatMapDataset", "_ShuffleDataset", "TFRecordDatasetV2"
 INTERLEAVES = frozenset({"_InterleaveDataset", "_ParallelInterleaveDataset"})
-SLICES = frozenset({"_RangeDataset", "_TensorSliceDataset"})
+RANGE = "_RangeDataset"
+SLICES = frozenset({RANGE, "_TensorSliceDataset"})
 """Datasets that read no other and whose elements are given."""
 BATCHES = frozenset({"_BatchDataset", "_ParallelBatchDataset"})
 PASSED_OVER = frozenset({"_OptionsDataset", "_PrefetchDataset"})

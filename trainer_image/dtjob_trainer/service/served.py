@@ -125,7 +125,7 @@ def _of_this_process(parts: Sequence[Any]) -> str:
 
 def _bytes_of(slices: Any) -> int:
     """The size of the slices of a Dataset, without texts."""
-    rows = 0 if datasets.kind_of(slices) == "_RangeDataset" else int(slices.cardinality())
+    rows = 0 if datasets.kind_of(slices) == datasets.RANGE else int(slices.cardinality())
     specs = tf.nest.flatten(slices.element_spec)
     return sum(rows * (spec.shape.num_elements() or 0) * spec.dtype.size for spec in specs if spec.dtype != tf.string)
 

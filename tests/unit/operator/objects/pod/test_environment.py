@@ -32,10 +32,11 @@ def listed() -> dict[str, str]:
 
 def test_the_contract_lists_exactly_the_variables_that_containers_get() -> None:
     with_program = Job.model_validate({**GOOD["everything"], "metadata": {"name": "everything", "uid": "a"}})
+    with_data = builders.job(replicaSpecs={"chief": {}, "data": {}})
     names = {
         one["name"]
-        for job in (with_program, builders.job(program=False))
-        for task in topology.tasks(job)
+        for job in (with_program, with_data, builders.job(program=False))
+        for task in (*topology.tasks(job), *topology.data_tasks(job))
         for one in environment(job, task, 0)
     }
     of_the_user = {"A"}
