@@ -8,7 +8,7 @@ from tests.refusals.manifests import CHECKPOINT, Manifest, bad, bad_in, job, pod
 LOG = {"name": "log", "image": "fluent-bit"}
 SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1}
 
-ROLES = ("chief", "worker", "ps", "evaluator")
+ROLES = ("chief", "worker", "ps", "data", "evaluator")
 _OF_SPEC = ("program", "scheduling")
 
 

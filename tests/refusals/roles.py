@@ -26,6 +26,13 @@ NAMES = [
         "of at most 51 characters",
     ),
     bad(
+        "name-long-for-data-workers",
+        job("Default", name="a" * 57, replicaSpecs={"chief": {}, "data": {"replicas": 11}}),
+        "metadata.name",
+        "data",
+        "of at most 57 characters less the digits of INDEX",
+    ),
+    bad(
         "name-long-for-every-role",
         job("ParameterServer", name="a" * 60),
         "worker's host name",

@@ -90,7 +90,7 @@ class OnPodCondition(Block):
     """Reason of the condition. Example: EvictionByEvictionAPI. Any reason if left out."""
 
 
-RuledRole = Literal[Role.CHIEF, Role.WORKER, Role.PS, Role.EVALUATOR]
+RuledRole = Literal["chief", "worker", "ps", "evaluator"]
 """The roles whose failures rules may be about. A data worker is replaced whatever it fails of."""
 
 

@@ -48,7 +48,7 @@ def dotted(location: tuple[str | int, ...]) -> str:
 
 def _sentences(error: Mapping[str, Any]) -> Iterator[Problem]:
     """One of pydantic's errors as problems: several of an unknown block in which we know words of other APIs."""
-    kind, location = str(error["type"]), error["loc"]
+    kind, location = str(error["type"]).replace("literal_error", "enum"), error["loc"]
     if kind == "extra_forbidden":
         found = dict(hints.answers(dotted(location), error.get("input"))) or {dotted(location): _instead(location)}
         yield from (Problem(path, f"{UNKNOWN}; {advice}") for path, advice in found.items())

@@ -183,6 +183,7 @@ WARNINGS: tuple[Rule, ...] = (
             f"a rule names the role {role}, which the job does not have: remove {role} from its roles",
         )
         for role in Role
+        if role is not Role.DATA  # a rule cannot name it
     ),
     _of_rules(
         "!has(self.program) || rules.all(r, "
