@@ -62,7 +62,7 @@ def test_a_failed_data_worker_is_replaced_alone_and_its_failure_is_told():
     assert draft.status.restarts.total == 0
 
 
-def test_one_that_fails_again_waits_for_the_backoff():
+def test_a_data_worker_that_fails_again_waits_for_the_backoff():
     again = data(1, builders.ended(1), attempt=2)
     asked, draft = kept(JOB, data(0), again)
     assert asked == []
