@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos chaos-cluster benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down kind kind-down e2e-kind versions binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations fuzz setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos chaos-cluster power-loss soak benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down kind kind-down e2e-kind versions binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations fuzz setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -92,6 +92,13 @@ chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB, and any task at 20
 chaos-cluster: $(STAMP) e2e-parts  ## Kill, freeze, cut off and fill everything on real nodes, for an hour under four jobs (root; MINUTES=…, SEED=…; GAP=60 EPOCHS=8 for a busy machine)
 	@DTJOB_CHAOS_MINUTES=$(MINUTES) DTJOB_CHAOS_SEED=$(SEED) DTJOB_CHAOS_GAP=$(GAP) DTJOB_CHAOS_EPOCHS=$(EPOCHS) \
 		$(BIN)/python -m pytest -s tests/chaos
+
+soak: $(STAMP)  ## Play 24 simulated hours in which 1,000 jobs come and go, and fail if what the operator keeps grows (JOBS=…, HOURS=…)
+	@$(BIN)/python -m tests.unit.operator.simulation.soak --jobs $(or $(JOBS),1000) --hours $(or $(HOURS),24)
+
+power-loss: $(STAMP)  ## Cut the power after 100 moments of each record of saves, on three kinds of disk (root and /dev/fuse; LOSSES=500)
+	@DTJOB_POWER_LOSSES=$(or $(LOSSES),100) $(BIN)/python -m pytest --timeout=0 -k power_loss --durations=3 \
+		tests/unit/trainer/checkpoint tests/unit/trainer/program/test_whole_files.py tests/unit/operator/local/test_runs.py
 
 benchmarks: $(STAMP) binaries  ## Measure training against TensorFlow alone, and the operator (a quiet machine, an hour)
 	@for each in steps_per_second data_memory restore_memory checkpoint_stall first_step start recovery variables parameter_server plan_cost operator_memory event_cost event_loop rules_cost; do echo "$$each"; $(BIN)/python -m benchmarks.$$each; done

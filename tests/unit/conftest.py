@@ -4,11 +4,15 @@
 import gc
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
+
+from tests.power_loss.disk import Kind
+from tests.power_loss.mounted import MountedDisk, NotMountedError
 
 # Looking for garbage takes a tenth of this tier, which makes little that a reference count would not free.
 gc.set_threshold(100_000, 50, 50)
@@ -36,3 +40,13 @@ def recursion_limit() -> Iterator[None]:
     yield
     if sys.getrecursionlimit() != limit:
         sys.setrecursionlimit(limit)
+
+
+@pytest.fixture(params=list(Kind))
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MountedDisk]:
+    """A file system of each kind, whose power can be cut after any change."""
+    try:
+        with MountedDisk(tmp_path / "disk", request.param) as mounted:
+            yield mounted
+    except NotMountedError:
+        pytest.skip("no file system can be mounted here: that needs Linux, root and /dev/fuse")

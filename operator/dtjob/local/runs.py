@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs on disk: `.dtjob/<job>/run-<n>/`, and which of them `dtjob run` goes on with."""
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -128,7 +129,7 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False, kept_at: Path 
         )
     home = work_directory / job.metadata.name
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        _make(home)
         lock = (home / LOCK).open("a")
     except OSError as error:
         raise RunStateError(_not_written(home, error)) from None
@@ -155,7 +156,7 @@ def open_run(job: Job, work_directory: Path, fresh: bool = False, kept_at: Path 
     run = Run(directory, record, why, resume, lock, active_before, kept_at)
     try:
         for path in (run.directory, run.checkpoints, run.logs):
-            path.mkdir(parents=True, exist_ok=True)
+            _make(path)
         _write(run.directory, run.record)
     except OSError as error:
         raise RunStateError(_not_written(run.directory, error)) from None
@@ -258,3 +259,22 @@ def _write(directory: Path, record: RunRecord) -> None:
         file.flush()
         os.fsync(file.fileno())
     unfinished.rename(directory / FILE)
+    _sync(directory)
+
+
+def _make(directory: Path) -> None:
+    """Make a directory where it is not there, and those above it. A power cut does not take them again."""
+    new = [each for each in (directory, *directory.parents) if not each.exists()]
+    directory.mkdir(parents=True, exist_ok=True)
+    for each in new:
+        _sync(each.parent)
+
+
+def _sync(directory: Path) -> None:
+    """Bring the names in a directory to disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # as some file systems say that do no such thing
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -50,7 +50,7 @@ def make_writable(directory: str) -> None:
     """
     probe, done, mend = f"{directory}/{PROBE}", "be written to", ""
     try:
-        gfile.makedirs(directory)
+        make_directory(directory)
         with gfile.GFile(f"{probe}.tmp", "w") as file:
             file.write("dtjob can write here\n")
         done, mend = "rename files", "; choose one that can: some drivers that mount buckets cannot"
@@ -61,6 +61,15 @@ def make_writable(directory: str) -> None:
         raise CheckpointError(
             f"checkpoint.storage {directory} cannot {done}: {error.message}{mend or _mend_of(error)}"
         ) from error
+
+
+def make_directory(directory: str) -> None:
+    """Make a directory where it is not there, and those above it, and bring their names to disk."""
+    above = [] if "://" in directory else [Path(directory), *Path(directory).parents]
+    new = [each for each in above if not each.exists()]
+    gfile.makedirs(directory)
+    for each in new:
+        flush_names(str(each.parent))
 
 
 def _mend_of(error: tf.errors.OpError) -> str:
@@ -149,6 +158,8 @@ def _end_save(directory: str, temporary: str, names: Set[str]) -> set[str]:
     parts = files_of("", "ckpt", there)  # some data may have got their names before the kill
     if f"{name}{INDEX}" in names or INDEX not in parts:
         parts = []
+    if parts:
+        flush(f"{directory}/{temporary}")  # the kill may have come before
     name_finally(f"{directory}/{temporary}/ckpt", f"{directory}/{name}", parts)
     gfile.rmtree(f"{directory}/{temporary}")
     return {name + part for part in parts}
@@ -166,12 +177,16 @@ def remove_checkpoint(directory: str, name: str) -> None:
     """Remove the files of checkpoint `name`, the index first; nothing where there is none."""
     for end in reversed(files_of(directory, name)):
         gfile.remove(f"{directory}/{name}{end}")
+        if end == INDEX:
+            flush_names(directory)
 
 
 def set_aside(directory: str, step: int) -> None:
     """Rename checkpoint `step`, which cannot be read, so that nobody takes it for the newest."""
     for end in reversed(files_of(directory, f"ckpt-{step}")):
         gfile.rename(f"{directory}/ckpt-{step}{end}", f"{directory}/{DAMAGED}ckpt-{step}{end}", overwrite=True)
+        if end == INDEX:
+            flush_names(directory)
     if left := steps_in(directory):
         write_state_file(directory, left)
 
@@ -183,9 +198,16 @@ def _step_of_part(name: str) -> int | None:
 
 
 def name_finally(prefix: str, final: str, parts: Sequence[str]) -> None:
-    """Give the files of a complete save their names; `parts`: the ends of those that have not got them yet."""
+    """Give the files of a complete save their names; `parts`: the ends of those that have not got them yet.
+
+    These names are on disk before the index has its name, and that too before this returns.
+    """
+    directory = final.rpartition("/")[0]
     for part in parts:
+        if part == INDEX:
+            flush_names(directory)
         gfile.rename(prefix + part, final + part, overwrite=True)
+    flush_names(directory)
 
 
 def write_state_file(directory: str, steps: list[int]) -> None:
@@ -196,7 +218,7 @@ def write_state_file(directory: str, steps: list[int]) -> None:
 
 
 def write_text(path: str, text: str, *, temporary: str = "") -> None:
-    """Write a small file whole or not at all, and bring it to disk.
+    """Write a small file whole or not at all, and bring it and its name to disk.
 
     - temporary: path of the file until it is whole, which other writers do not use. It is then not brought to disk.
     """
@@ -209,6 +231,8 @@ def write_text(path: str, text: str, *, temporary: str = "") -> None:
     if not temporary:
         flush(written)
     gfile.rename(written, path, overwrite=True)
+    if not temporary:
+        flush_names(path.rpartition("/")[0])
 
 
 def read_object(path: str) -> dict[str, Any] | None:
@@ -227,15 +251,35 @@ def read_object(path: str) -> dict[str, Any] | None:
 
 
 def flush(path: str) -> None:
-    """Have a file, or every file of a directory, on disk before its name says that it is whole.
+    """Have a file, or a directory with all that is in it, on disk before its name says that it is whole.
 
     Object stores do that by themselves.
     """
     if "://" in path:
         return
-    for file in [each for each in Path(path).rglob("*") if each.is_file()] or [Path(path)]:
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    inside = [*Path(path).rglob("*"), Path(path)]
+    for file in inside:
+        if not file.is_dir():
+            _flush(file)
+    if Path(path).is_dir():
+        for directory in (*filter(Path.is_dir, inside), Path(path).parent):
+            flush_names(str(directory))
+
+
+def flush_names(directory: str) -> None:
+    """Have the names in a directory on disk. A power loss may undo those that are not, in any order."""
+    if "://" in directory:
+        return
+    try:
+        _flush(Path(directory))
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # as some drivers say that do no such thing
+            raise
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint import object_store
-from dtjob_trainer.checkpoint.directory import read_object, write_text
+from dtjob_trainer.checkpoint.directory import make_directory, read_object, write_text
 from dtjob_trainer.contract.task import Task
 
 gfile = tf.io.gfile
@@ -19,7 +19,7 @@ def mark_done(task: Task, status: Mapping[str, Any]) -> None:
     """Mark the run of `task`'s job done, with its last status. Called by the chief task after the program has ended."""
     assert task.checkpoint is not None
     object_store.check(task.checkpoint.directory)
-    gfile.makedirs(task.checkpoint.directory)
+    make_directory(task.checkpoint.directory)
     told = {key: value for key, value in status.items() if value is not None}
     mark = {"uid": task.uid, "step": status.get("step"), "status": told}
     write_text(f"{task.checkpoint.directory}/{DONE}", json.dumps(mark, default=float))

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from dtjob_trainer.checkpoint import object_store
-from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL, flush
+from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL, flush, flush_names
 from dtjob_trainer.process import runtime
 from dtjob_trainer.strategies.ambient import outside_strategy
 from dtjob_trainer.strategies.collective import Group
@@ -64,3 +64,4 @@ def write(model: Any, path: str, temporary: str) -> None:
     if tf.io.gfile.isdir(path):  # an earlier SavedModel; a directory cannot be renamed over another
         tf.io.gfile.rmtree(path)
     tf.io.gfile.rename(temporary, path, overwrite=True)
+    flush_names(path.rpartition("/")[0])

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL
+from dtjob_trainer.checkpoint.directory import TEMPORARY_MODEL, flush
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.frameworks import hooks, keras3, tensorflow, tf_keras
 from dtjob_trainer.process import places
@@ -82,6 +82,7 @@ def _save(
     beside = Path(path).with_name(f".{task.id}-{Path(path).name}")
     try:
         returned = own(model, str(beside), True, *args, **kwargs)
+        flush(str(beside))
         beside.replace(path)
     except OSError:
         if beside.parent.is_dir():
@@ -115,6 +116,7 @@ def _save_beside(
     beside.mkdir(parents=True, exist_ok=True)
     try:
         returned = own(saver, tf.constant(str(beside / path.name)), options)
+        flush(str(beside))
         for file in sorted(beside.iterdir(), key=lambda each: each.name.endswith(".index")):
             file.replace(path.with_name(file.name))
     finally:

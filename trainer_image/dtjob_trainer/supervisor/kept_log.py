@@ -146,7 +146,10 @@ def _write(target: Path, attempts: str, text: bytes) -> None:
     """Replace this file, whole or not at all, and remove the oldest files of its task. Raises OSError."""
     target.parent.mkdir(exist_ok=True)
     unfinished = target.with_suffix(".unfinished")
-    unfinished.write_bytes(text)
+    with unfinished.open("wb") as output:
+        output.write(text)
+        output.flush()
+        os.fsync(output.fileno())  # a power loss would otherwise leave an empty file in place of the one before
     unfinished.rename(target)
     kept = sorted(target.parent.glob(attempts), key=lambda file: file.stat().st_mtime)
     for file in kept[: -kept_logs.MOST_ATTEMPTS]:

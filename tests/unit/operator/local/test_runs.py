@@ -8,7 +8,7 @@ import pytest
 
 from dtjob.api.phase import Phase
 from dtjob.api.status.activity import Activity
-from dtjob.local.runs import UNFINISHED, RunStateError, open_run
+from dtjob.local.runs import UNFINISHED, RunStateError, open_run, phase_of
 from tests.unit.operator.builders import job
 
 
@@ -159,3 +159,25 @@ def test_a_run_of_elastic_workers_goes_on_with_another_number_of_them(tmp_path):
     other = open_run(asked(3, 1, resources={"limits": {"cpu": 1}}), tmp_path)
     assert not other.resumed
     other.close()
+
+
+def test_a_power_loss_ends_no_run_that_has_begun(disk):
+    """Otherwise the next start would train from the begin, and the checkpoints would be of no use."""
+    run = opened(disk.where / "work")
+    begun = disk.changes()
+    run.save(UNFINISHED, {"phase": "Running"})
+    saved = disk.changes()
+    for seed in range(8):
+        disk.lose(begun + seed % (saved - begun + 1), seed)
+        after = opened(disk.where / "work")
+        assert after.resumed, f"seed {seed}"
+        assert after.record.uid == run.record.uid
+
+
+def test_a_power_loss_keeps_the_phase_of_a_run_that_has_ended(disk):
+    run = opened(disk.where / "work")
+    run.save(Phase.SUCCEEDED, {"phase": Phase.SUCCEEDED})
+    saved = disk.changes()
+    for seed in range(8):
+        disk.lose(saved, seed)
+        assert phase_of(run.directory) == Phase.SUCCEEDED, f"seed {seed}"

@@ -14,7 +14,8 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     fsync = os.fsync
 
     def noted(descriptor: int) -> None:
-        names.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        if not (path := Path(f"/proc/self/fd/{descriptor}").readlink()).is_dir():
+            names.append(path.name)
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", noted)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dtjob_trainer.contract.strategy import TRAITS
+from tests.power_loss.mounted import MountedDisk
 
 keras = pytest.importorskip("keras")
 whole_files = pytest.importorskip("dtjob_trainer.program.whole_files")
@@ -90,6 +91,19 @@ def test_the_chief_alone_reports_the_model_that_it_has_saved(
     assert reported == [str(tmp_path / "a.keras")] * chief
 
 
+def test_a_power_loss_leaves_one_model_or_the_other(said: Any, disk: MountedDisk) -> None:
+    said()
+    path, sizes = disk.where / "model.keras", {0}
+    for units in (100, 200):
+        keras.Sequential([keras.Input((100,)), keras.layers.Dense(units)]).save(path)
+        sizes.add(path.stat().st_size)
+    for seed in range(12):
+        disk.lose(seed * disk.changes() // 11, seed)
+        assert (path.stat().st_size if path.exists() else 0) in sizes, f"seed {seed}"
+        if path.exists():
+            keras.models.load_model(path)
+
+
 @pytest.mark.parametrize(("method", "name"), [("save", "model.keras"), ("save_weights", "model.weights.h5")])
 def test_an_error_over_a_missing_folder_names_the_path_of_the_program(
     said: Any, tmp_path: Path, method: str, name: str
@@ -167,5 +181,5 @@ os._exit(143)
 @pytest.mark.parametrize("how", ["SIGTERM", "lost peer"])
 def test_a_task_leaves_no_copy_however_its_process_ends(tmp_path: Path, how: str) -> None:
     command = [sys.executable, "-c", ENDS, how]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
     assert (ended.returncode, list(tmp_path.iterdir())) == (143, []), ended.stderr
