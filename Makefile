@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow trainer trainer-slow trainer-nightly table fit-table chaos chaos-cluster power-loss soak benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down kind kind-down e2e-kind versions binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations fuzz setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow crash-everywhere trainer trainer-slow trainer-nightly table fit-table chaos chaos-cluster power-loss soak benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down kind kind-down e2e-kind versions binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations fuzz setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -42,8 +42,12 @@ simulate: $(STAMP)  ## Look through 10,000 simulated lives of jobs, others each 
 cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 	@$(BIN)/python -m pytest tests/cluster
 
-cluster-slow: $(STAMP) binaries  ## Those of them that `make test` leaves out: racks, an operator killed at every step of gangs, and small benchmarks of it
+cluster-slow: $(STAMP) binaries  ## Those of them that `make test` leaves out: racks, and small benchmarks of the operator
 	@$(BIN)/python -m pytest -m slow tests/cluster
+
+crash-everywhere: $(STAMP) binaries  ## Kill the operator after each of its calls, and fail each call in every way, in eleven lives of jobs (hours; ONLY=killed, ONE_IN=10: fewer)
+	@DTJOB_CRASH_ONE_IN=$(or $(ONE_IN),1) DTJOB_CRASH_ONLY='$(ONLY)' DTJOB_CRASH_SLOTS=$(or $(SLOTS),8) \
+		$(BIN)/python -m pytest --timeout=0 -s tests/cluster/test_crash_everywhere.py
 
 mutations: $(STAMP) binaries  ## Compare dtjob validate and an API server on 20,000 random manifests, others each time (MUTATIONS=…, SEED=…; 10 minutes)
 	@DTJOB_MUTATIONS=$(or $(MUTATIONS),20000) DTJOB_MUTATION_SEED=$(SEED) \

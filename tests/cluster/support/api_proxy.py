@@ -13,15 +13,19 @@ import base64
 import contextlib
 import json
 import ssl
+import struct
 import threading
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from socket import SO_LINGER, SOL_SOCKET
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import yaml
-from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, TCPConnector, web
+from yarl import URL
 
 from dtjob.kube.calls.kinds import resource_of
 from dtjob.kube.watching.handlers import LIST_CHUNK
@@ -58,9 +62,13 @@ class Call:
         return str(named or last)
 
 
-Rule = Callable[[Call], "int | Callable[[], None] | Lost | None"]
-"""What becomes of a call: an HTTP status that it is answered with; something to be done in its place, with no answer
-(such as to kill who called); `Lost`; or None: it goes through. Called from one thread, call by call."""
+@dataclass(frozen=True)
+class Answer:
+    """The API server's answer to a call that it does not carry out. `retry_after`: in seconds; 0: it does not say."""
+
+    status: int
+    reason: str = ""
+    retry_after: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,35 @@ class Lost:
     """The call goes through, then this is done, and its answer reaches nobody."""
 
     then: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Hangs:
+    """The call goes through, and no answer comes as long as the caller waits."""
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """A LIST is answered with what there was at this resourceVersion."""
+
+    version: str
+
+
+@dataclass
+class Watched:
+    """A watch that is counted: `events` have passed. After `whole` of them it is `cut` in the middle of the next one,
+    or `silent` from then on, or it ends with the error that its version has `expired`."""
+
+    whole: int | None = None
+    then: Literal["cut", "silent", "expired"] = "cut"
+    events: int = 0
+
+
+Verdict = int | Answer | Callable[[], None] | Lost | Hangs | AsOf | Watched | None
+"""What becomes of a call: an HTTP status that it is answered with, or a whole `Answer`; something to be done in its
+place, with no answer (such as to kill who called); one of the others; or None: it goes through."""
+Rule = Callable[[Call], Verdict]
+"""Called from one thread, call by call."""
 
 
 class ApiProxy:
@@ -124,35 +161,86 @@ class ApiProxy:
         call = Call(request.method, request.path, request.query_string, json.loads(content) if content else None)
         verdict = self.rule(call)
         if isinstance(verdict, int):
-            self.calls.append((call, verdict))
-            status = {"kind": "Status", "status": "Failure", "code": verdict, "message": "the test says so"}
-            return web.json_response(status, status=verdict)
-        if verdict is not None and not isinstance(verdict, Lost):
-            return await self._unanswered(request, call, verdict)
+            verdict = Answer(verdict)
+        if isinstance(verdict, Answer):
+            self.calls.append((call, verdict.status))
+            said = {"Retry-After": str(verdict.retry_after)} if verdict.retry_after else {}
+            return web.json_response(_status(verdict), status=verdict.status, headers=said)
+        if callable(verdict):
+            return await self._unanswered(request, verdict)
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP}
-        async with self._session.request(
-            call.method,
-            f"{self._server}{request.raw_path}",
-            data=content or None,
-            headers=headers,
-            timeout=ClientTimeout(total=None),
-        ) as answer:
-            self.calls.append((call, answer.status))
-            if verdict is not None:
-                await answer.read()
-                return await self._unanswered(request, call, verdict.then)
-            kept = {name: value for name, value in answer.headers.items() if name.lower() not in _HOP}
-            response = web.StreamResponse(status=answer.status, headers=kept)
-            await response.prepare(request)
-            with contextlib.suppress(ConnectionError):  # who called was killed
-                async for chunk in answer.content.iter_any():
-                    await response.write(chunk)
-                await response.write_eof()
+        as_of = f"&resourceVersion={verdict.version}&resourceVersionMatch=Exact" if isinstance(verdict, AsOf) else ""
+        url = URL(f"{self._server}{request.raw_path}{as_of}", encoded=True)
+        sent = self._session.request(
+            call.method, url, data=content or None, headers=headers, timeout=ClientTimeout(total=None)
+        )
+        if call.method != "GET" or isinstance(verdict, Lost | Hangs):
+            # A change is noted also where the caller gives up meanwhile: the API server carries it out all the same.
+            response = await asyncio.shield(asyncio.ensure_future(self._whole(call, sent)))
+            if isinstance(verdict, Lost):
+                return await self._unanswered(request, verdict.then)
+            if isinstance(verdict, Hangs):
+                await asyncio.Event().wait()
             return response
+        async with sent as answer:
+            self.calls.append((call, answer.status))
+            streamed = web.StreamResponse(status=answer.status, headers=_kept(answer))
+            await streamed.prepare(request)
+            with contextlib.suppress(ConnectionError):  # who called was killed
+                if isinstance(verdict, Watched):
+                    await self._pass_events(request, answer, streamed, verdict)
+                else:
+                    async for chunk in answer.content.iter_any():
+                        await streamed.write(chunk)
+                await streamed.write_eof()
+            return streamed
 
-    async def _unanswered(self, request: web.Request, call: Call, do: Callable[[], None]) -> web.StreamResponse:
-        """Do it, which may take a while, and end the connection."""
+    async def _whole(self, call: Call, sent: AbstractAsyncContextManager[ClientResponse]) -> web.Response:
+        """The whole answer to this call, which is noted."""
+        async with sent as answer:
+            self.calls.append((call, answer.status))
+            return web.Response(status=answer.status, headers=_kept(answer), body=await answer.read())
+
+    async def _pass_events(
+        self, request: web.Request, answer: ClientResponse, response: web.StreamResponse, watched: Watched
+    ) -> None:
+        """Pass the events of a watch on, as far as `watched` says."""
+        rest = b""
+        async for chunk in answer.content.iter_any():
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                if watched.events == watched.whole and watched.then == "cut":
+                    await response.write(line[: len(line) // 2])
+                    _reset(request)
+                    raise ConnectionResetError
+                if watched.events == watched.whole and watched.then == "silent":
+                    await asyncio.Event().wait()
+                if watched.events == watched.whole:
+                    status = _status(Answer(410, "Expired"))
+                    await response.write(json.dumps({"type": "ERROR", "object": status}).encode() + b"\n")
+                    return
+                watched.events += 1
+                await response.write(line + b"\n")
+
+    async def _unanswered(self, request: web.Request, do: Callable[[], None]) -> web.StreamResponse:
+        """Do it, which may take a while, and reset the connection."""
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, do))
-        if request.transport is not None:
-            request.transport.abort()
+        _reset(request)
         return web.Response(status=500)
+
+
+def _kept(answer: ClientResponse) -> dict[str, str]:
+    return {name: value for name, value in answer.headers.items() if name.lower() not in _HOP}
+
+
+def _status(answer: Answer) -> dict[str, Any]:
+    """The body of this answer."""
+    said = {"apiVersion": "v1", "kind": "Status", "status": "Failure", "message": "the test says so"}
+    return {**said, "code": answer.status, "reason": answer.reason}
+
+
+def _reset(request: web.Request) -> None:
+    """End the connection at once: what was sent and is not read yet is lost, and who reads gets ECONNRESET."""
+    if request.transport is not None:
+        request.transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+        request.transport.abort()

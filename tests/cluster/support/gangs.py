@@ -26,18 +26,18 @@ APIS = {
     "Coscheduling": "scheduling.x-k8s.io/v1alpha1",
 }
 """Where the providers' PodGroups are."""
-MEMBERS: dict[str, Callable[[Object], bool]] = {
-    "Kubernetes": lambda pod: pod["spec"].get("schedulingGroup") == {"podGroupName": "digits"},
-    "Volcano": lambda pod: (
-        pod["metadata"].get("annotations", {}).get("scheduling.k8s.io/group-name") == "digits"
+MEMBERS: dict[str, Callable[..., bool]] = {
+    "Kubernetes": lambda pod, job="digits": pod["spec"].get("schedulingGroup") == {"podGroupName": job},
+    "Volcano": lambda pod, job="digits": (
+        pod["metadata"].get("annotations", {}).get("scheduling.k8s.io/group-name") == job
         and pod["spec"]["schedulerName"] == "volcano"
     ),
-    "Coscheduling": lambda pod: (
-        pod["metadata"]["labels"].get("scheduling.x-k8s.io/pod-group") == "digits"
+    "Coscheduling": lambda pod, job="digits": (
+        pod["metadata"]["labels"].get("scheduling.x-k8s.io/pod-group") == job
         and pod["spec"]["schedulerName"] == "scheduler-plugins-scheduler"
     ),
 }
-"""How a pod of each provider is told to be a member."""
+"""How a pod of each provider is told to be a member of a job's gang."""
 OF_TEST = "dtjob.test/namespace"
 """Label of nodes that are one test's."""
 FOUR = ("chief-0", "worker-0", "worker-1", "worker-2")

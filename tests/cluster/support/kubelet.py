@@ -154,11 +154,11 @@ class Kubelet:
             self._all_hang = self._all_hang or not pods
             self._hanging.update(pods)
 
-    def release(self) -> None:
-        """The lost node is back: pods that are being deleted go."""
+    def release(self, *pods: str) -> None:
+        """The lost node of these pods (none named: all) is back: those that are being deleted go."""
         with self._lock:
-            self._all_hang = False
-            self._hanging.clear()
+            self._all_hang = self._all_hang and bool(pods)
+            self._hanging.difference_update(pods or set(self._hanging))
         for pod in self.api.list("pods", self.namespace):
             self._look_at(pod)
 

@@ -86,17 +86,22 @@ def priority_class(name: str, value: int) -> Object:
 
 
 class Controller:
-    """Kueue's controller, for the Workloads of one namespace: it does what the test says."""
+    """Kueue's controller, for the Workload of one namespace, or of one job: it does what the test says."""
 
-    def __init__(self, api: Api, namespace: str) -> None:
-        self._api, self._namespace = api, namespace
+    def __init__(self, api: Api, namespace: str, job: str = "") -> None:
+        self._api, self._namespace, self._job = api, namespace, job
 
     def workload(self, holds: Any = lambda found: True) -> Object:
-        """The namespace's one Workload, once there is one for which this holds."""
-        found = self._api.wait(
-            "workloads", self._namespace, lambda all_: len(all_) == 1 and all(holds(one) for one in all_.values())
-        )
-        return next(iter(found.values()))
+        """The one Workload, once there is one for which this holds."""
+
+        def one(found: dict[str, Object]) -> bool:
+            return len(ours := self._ours(found)) == 1 and holds(ours[0])
+
+        return self._ours(self._api.wait("workloads", self._namespace, one))[0]
+
+    def _ours(self, found: dict[str, Object]) -> list[Object]:
+        owners = {name: one["metadata"]["ownerReferences"][0]["name"] for name, one in found.items()}
+        return [one for name, one in found.items() if self._job in ("", owners[name])]
 
     def admit(self, flavours: dict[str, str] | None = None, **status: Any) -> Object:
         """Reserve quota and admit. `flavours`: resource to flavour, for all sets of pods."""

@@ -15,7 +15,7 @@ from tools.cluster.rest import DEFAULT_TIMEOUT
 
 OPERATOR_DIRECTORY = Path(__file__).resolve().parents[3] / "operator"
 PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class OperatorProcess:
@@ -49,7 +49,7 @@ class OperatorProcess:
                 stdout=output,
                 stderr=output,
                 env=environment,
-                preexec_fn=lambda: _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+                preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
             )
 
     def kill(self) -> None:
