@@ -15,6 +15,7 @@ ROWS = [
 ]
 MODULES = {
     "Kubernetes": "k8s.io/kubernetes",
+    "kind": "sigs.k8s.io/kind",
     "helm": "helm.sh/helm/v4",
     "helm 3": "helm.sh/helm/v3",
     "Kueue": "sigs.k8s.io/kueue",

@@ -42,7 +42,7 @@ def prepare() -> dict[str, Path]:
     """Let this process find Docker and the programs, and return where the programs are. Without a registry the image of
     kind's nodes is built. Raises UnavailableError, BinariesError or ImagesError."""
     docker.ensure(say)
-    docker.weigh(1)
+    docker.weigh(1 + kind.WORKERS)
     programs = kind.programs(say) | binaries.find(["helm"], say)
     directory = docker.home() / "bin"
     directory.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,8 @@ from tools.images import Engine, ImagesError, Say
 from tools.programs import KIND_NODE, TOOLS, cache
 
 HERE = Path(__file__).parent
+RECIPE = ("Dockerfile", "default-cni.yaml", "node_image.py")
+"""The files of this directory that decide what is in the image."""
 RUNTIME = ("containerd", "ctr", "containerd-shim-runc-v2")
 """Programs of a node. All others run in pods, but for those of SERVER."""
 SERVER = ("kubeadm", "kubelet", "kubectl")
@@ -36,8 +38,8 @@ _CONSTANTS = {
 
 
 def reference() -> str:
-    """The image's name. Other programs, or other files of this directory, give another name."""
-    files = [path.read_bytes() for path in sorted(HERE.iterdir()) if path.is_file() and path.suffix != ".sh"]
+    """The image's name. Other programs, or another RECIPE, give another name."""
+    files = [(HERE / name).read_bytes() for name in RECIPE]
     places = [str(TOOLS[name].cached).encode() for name in (*KIND_NODE, "kind")]
     recipe = hashlib.sha256(b"\0".join([*files, *places, debian_base.reference().encode()])).hexdigest()
     return f"dtjob-kind-node:{TOOLS['kubelet'].version}-{recipe[:12]}"
