@@ -68,7 +68,8 @@ def weigh(nodes: int) -> None:
 
 
 def link(path: Path, target: Path) -> None:
-    """Make a symbolic link, in place of another one."""
+    """Make a symbolic link, in place of another one. A target found by the link itself is what that leads to."""
+    target = target.resolve()
     path.unlink(missing_ok=True)
     path.symlink_to(target)
 

@@ -30,3 +30,12 @@ def test_runc_reads_no_capability_that_root_lacks(option: str, tmp_path: Path) -
     said = subprocess.check_output([docker.RUNTIME, "run", option, named, "x"], env=environment, text=True)
     assert said == f"run {option} {named} x\n"
     assert json.loads(file.read_text()) == {"bounding": ["CAP_CHOWN"], "effective": ["CAP_CHOWN"]}
+
+
+def test_a_program_found_by_its_own_link_stays_linked(tmp_path: Path) -> None:
+    """As in a shell whose PATH is the one that `make kind` printed."""
+    program, path = tmp_path / "program", tmp_path / "kind"
+    program.touch()
+    for found in (program, path):
+        docker.link(path, found)
+    assert path.resolve() == program
