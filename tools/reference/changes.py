@@ -30,8 +30,10 @@ def may_change(path: Path) -> str:
 
 
 def _of_role(role: str, field: str, path: Path) -> str:
+    if field == SIZE:
+        return {Role.WORKER.value: ELASTIC, Role.DATA.value: YES}.get(role, NO)
     if field not in MAY_CHANGE:
-        return ELASTIC if (role, field) == (Role.WORKER, SIZE) else NO
+        return NO
     if path == _CONTAINERS[: len(path)]:
         return PARTLY_SUSPENDED
     if path[:3] == _CONTAINERS and path[3] in ("name", *OF_A_CONTAINER):
