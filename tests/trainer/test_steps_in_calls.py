@@ -53,8 +53,7 @@ def test_data_that_turns_slow_holds_no_call_up(found: dict[str, Any]) -> None:
 
 def test_the_time_in_which_steps_wait_for_their_batches_is_known(found: dict[str, Any]) -> None:
     """Eight batches take 0.15 s each, of which up to three are ready before their steps."""
-    assert found["waits of slow data"] > 0.15 * (8 - 3) * 0.8
-    assert found["waits of arrays"] < 0.1 * found["waits of slow data"]
+    assert found["waits"] > 0.15 * (8 - 3) * 0.8
 
 
 def test_steps_that_the_program_wants_in_one_call_are_however_slow_they_are(found: dict[str, Any]) -> None:

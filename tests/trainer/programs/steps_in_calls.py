@@ -20,13 +20,15 @@ N = STEPS * BATCH - 3
 random = np.random.default_rng(3)
 x = random.normal(size=(N, 5)).astype("float32")
 y = (x @ random.normal(size=(5, 1))).astype("float32")
-calls, loops = [], set()
+calls, waits, loops = [], [], set()
 run = synchronous.SynchronousEngine._run
 usual_seconds = getattr(engine, "CALL_SECONDS", None)
 
 
 def counting(self, kind, source, work):
+    waited = source.waited
     made = run(self, kind, source, work)
+    waits.append(source.waited - waited)
     calls.append((kind, made[1] if isinstance(made, tuple) else len(work)))
     if kind == "train":
         loops.add(any("While" in operation.type for operation in self.traced(source).graph.get_operations()))
@@ -126,25 +128,12 @@ def slow(number, *parts):
     return parts[0] + nothing, *parts[1:]
 
 
-waits = []
-agree = control.Control.agree
-
-
-def noting(self, step, loss, done, waited):
-    """As it was, and notes for how long steps have waited for their batches."""
-    waits.append(waited)
-    return agree(self, step, loss, done, waited)
-
-
-control.Control.agree = noting
-found["waits of arrays"] = [trained(x, y, batch_size=BATCH), sum(waits)][1]
-waits.clear()
 calls.clear()
 slower = batched.take(STEPS // 2 + 8).enumerate()
 slower = slower.map(lambda number, parts: slow(number, *parts))
 dt.fit(compiled(), slower, epochs=1)
 found["slow"] = [steps for _, steps in calls]
-found["waits of slow data"] = sum(waits)
+found["waits"] = sum(waits[-len(calls) :])
 together = EachBatch()
 dt.fit(compiled(steps_per_execution=4), slower, epochs=1, callbacks=[together])
 found["slow together"] = together.seen
