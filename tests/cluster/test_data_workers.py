@@ -19,6 +19,11 @@ def wait_for(api: Api, namespace: str, *data: str) -> dict[str, Object]:
     return api.wait("pods", namespace, lambda pods: set(pods) == names(*data))
 
 
+def active(job: Object) -> int:
+    """How many data workers run, by the status."""
+    return int(job["status"]["replicaStatuses"]["data"].get("active", 0))
+
+
 def test_their_number_changes_while_the_job_runs_and_a_lost_one_is_replaced_alone(
     shared_operator: OperatorProcess, api: Api, namespace: str, kubectl: Kubectl, kubelet: Kubelet
 ) -> None:
@@ -38,8 +43,10 @@ def test_their_number_changes_while_the_job_runs_and_a_lost_one_is_replaced_alon
     kubelet.exit("digits-data-1-0", 137)
     wait_for(api, namespace, "0-0", "1-1", "2-0")
     kubelet.run("digits-data-1-1")
+    api.wait_for("dtjobs", namespace, "digits", lambda one: active(one) == 3)
     kubectl("patch", "dtjob/digits", "--type=merge", "-p", patch % 1)
     wait_for(api, namespace, "0-0")
+    api.wait_for("dtjobs", namespace, "digits", lambda one: active(one) == 1)
     assert wait_phase(api, namespace, "Running")["status"]["restarts"]["total"] == 0
     kubelet.succeed(CHIEF)
     assert wait_phase(api, namespace, "Succeeded")

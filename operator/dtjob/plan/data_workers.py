@@ -16,7 +16,7 @@ from dtjob.plan.failure.budget import wait_before
 from dtjob.plan.failure.cause import failure_of
 from dtjob.plan.kueue import COUNT
 from dtjob.plan.pods import create_pod, retire
-from dtjob.plan.seen.children import PodState, TaskView, created_at, deleting, facts_of
+from dtjob.plan.seen.children import PodState, TaskView, created_at, deleting, facts_of, replica_statuses
 from dtjob.plan.seen.situation import Draft, Situation
 
 RESTARTING = "DataWorkerRestarting"
@@ -56,6 +56,12 @@ def keep(draft: Draft) -> None:
         actions += _replaced(draft, view)
     draft.do(actions)
     draft.look_again(*(facts_of(pod).lost_at for view in views for pod in view.pods))
+
+
+def count(draft: Draft) -> None:
+    """Write how many data workers there are, by state, beside the tasks of the training."""
+    counted = replica_statuses(views_of(draft.situation))
+    draft.status = draft.status.but(replica_statuses={**draft.status.replica_statuses, **counted})
 
 
 def _replaced(draft: Draft, view: TaskView) -> list[Action]:

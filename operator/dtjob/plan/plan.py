@@ -107,6 +107,7 @@ def _train(draft: Draft) -> None:
     data_workers.keep(draft)
     _look_again_in_time(draft)
     phase.note_phase(draft, settles=isinstance(training, Wait) and training.then_fails is None)
+    data_workers.count(draft)
     draft.status = note_recovery(draft.status, draft.now)
     reachability.say_reachability(draft)
     reachability.note_unreached(draft)
