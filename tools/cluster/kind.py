@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -124,9 +125,19 @@ class KindCluster:
         if done.returncode:
             raise UnavailableError(f"kind: {complaint(done.stderr)}")
         self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={READY_SECONDS}s")
-        nodes = json.loads(self.kubectl("get", "nodes", "-o", "json").stdout)["items"]
-        self.nodes = existing.schedulable(nodes)
+        self.nodes = self.wait_for_workers()
         self.enforces_network_policies = self.network_enforces_policies()
+
+    def wait_for_workers(self) -> tuple[str, ...]:
+        """The nodes that take pods, once all workers do: a node keeps its taint for a moment after it is Ready. Raises
+        UnavailableError."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            nodes = existing.schedulable(json.loads(self.kubectl("get", "nodes", "-o", "json").stdout)["items"])
+            if len(nodes) == WORKERS:
+                return nodes
+            time.sleep(0.5)
+        raise UnavailableError(f"kind: fewer than {WORKERS} nodes take pods after {READY_SECONDS} s")
 
     def network_enforces_policies(self) -> bool:
         """Whether the network plugin is kind's own. That of tools/kind/default-cni.yaml has a label."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kind and kubectl are asked for; the end-to-end tests on kind run `make e2e-kind`."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,19 @@ def test_the_cluster_says_whether_its_network_enforces_policies(
 ) -> None:
     (tmp_path / "kubectl.out").write_text(found)
     assert cluster.network_enforces_policies() == enforced
+
+
+def test_a_worker_that_is_still_tainted_is_waited_for(cluster: KindCluster, tmp_path: Path) -> None:
+    """Else images would be loaded into the other workers only."""
+
+    def node(name: str, *taints: str) -> dict[str, object]:
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        return {"metadata": {"name": name}, "spec": {"taints": [{"effect": one} for one in taints]}, "status": ready}
+
+    control = node("control", "NoSchedule")
+    for number, taints in enumerate((["NoSchedule"], [])):
+        items = [control, node("worker"), node("worker2", *taints)]
+        (tmp_path / f"{number}.json").write_text(json.dumps({"items": items}))
+    kubectl = tmp_path / "kubectl"  # says of worker2 that it is tainted, once
+    kubectl.write_text('#!/bin/sh\ncd "$(dirname "$0")" && cat 0.json && cp 1.json 0.json\n')
+    assert cluster.wait_for_workers() == ("worker", "worker2")
