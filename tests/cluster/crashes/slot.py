@@ -183,7 +183,8 @@ class Slot:
             self._operator.kill()
             version = str(sorted(self._observer.versions)[-LAG:][0])
             jobs = {PLURAL, PLURAL + BY_KOPF}
-            others = {step.resource for _, step in self._counts if step.method == "LIST"} - jobs
+            lists = {step.resource for _, step in self._counts if step.method == "LIST"}
+            others = {one for one in lists - jobs if not one.startswith("/")}  # what is served is no list of objects
             for resource in {What.STALE_JOBS: jobs, What.STALE_OTHERS: others}.get(what, set[str]()):
                 self._stale[resource] = version
             self._operator.start()
