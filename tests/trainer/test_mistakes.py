@@ -41,7 +41,6 @@ BEFORE_THE_FIRST_STEP = [
         marks=pytest.mark.slow,
     ),
     pytest.param("exit_with_words", "SystemExit: no data for this day (chief-0, exit code 1)", marks=pytest.mark.slow),
-    pytest.param("nan_data", "InvalidArgumentError: !!! Detected Infinity or NaN", marks=pytest.mark.slow),
 ]
 
 

@@ -69,13 +69,6 @@ def nan_loss() -> None:
     dt.fit(_model(rate=1e38), X, Y, batch_size=16, epochs=3)
 
 
-def nan_data() -> None:
-    tf.debugging.enable_check_numerics()
-    x = X.copy()
-    x[3] = np.nan
-    dt.fit(_model(), x, Y, batch_size=16)
-
-
 def typo_in_the_data() -> None:
     """After 20 batches, within a call of many steps."""
 
