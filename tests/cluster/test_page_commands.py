@@ -19,7 +19,8 @@ from tests.unit.page_runs import commands_of, everywhere, filled, text, write_fi
 from tools.cluster.control_plane import ControlPlane
 from tools.cluster.rest import Api
 
-JOBS = ("digits", "classifier", "spot")
+JOBS = ("digits", "classifier", "spot", "images")
+WITH_DATA_WORKERS = "images"
 CHANGING = ("restart", "scale", "suspend", "resume")
 """Commands of dtjob that change a job, in the order in which they are run, each for STEERED."""
 STEERED = "spot"
@@ -42,7 +43,10 @@ def running(api: Api, namespace: str, shared_operator: OperatorProcess, node: No
     node.logs.update({f"{name}-{task}-0": ["hello"] for name in JOBS for task in ("chief-0", "worker-0", "worker-1")})
     claim = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "data"}}}}
     for name in JOBS:
-        api.create("dtjobs", namespace, job(name, checkpoint=claim, elasticPolicy={"minReplicas": 2, "maxReplicas": 8}))
+        made = job(name, checkpoint=claim, elasticPolicy={"minReplicas": 2, "maxReplicas": 8})
+        if name == WITH_DATA_WORKERS:
+            made["spec"]["replicaSpecs"]["data"] = {}
+        api.create("dtjobs", namespace, made)
     for name in JOBS:
         wait_phase(api, namespace, "Running", name)
 
