@@ -97,7 +97,7 @@ def test_kubectl_applies_the_smallest_job_and_defaults_are_filled_in(
             "backoff": {"initialSeconds": 10, "maxSeconds": 300},
         },
         "scheduling": {},
-        "network": {"port": 2222, "statusPort": 2223, "rendezvousPort": 2224, "isolation": "Job"},
+        "network": {"port": 2222, "statusPort": 2223, "rendezvousPort": 2224, "dataPort": 2225, "isolation": "Job"},
     }
 
 
