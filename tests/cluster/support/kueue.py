@@ -100,8 +100,10 @@ class Controller:
         return self._ours(self._api.wait("workloads", self._namespace, one))[0]
 
     def _ours(self, found: dict[str, Object]) -> list[Object]:
-        owners = {name: one["metadata"]["ownerReferences"][0]["name"] for name, one in found.items()}
-        return [one for name, one in found.items() if self._job in ("", owners[name])]
+        def owned(workload: Object) -> bool:
+            return any(one["name"] == self._job for one in workload["metadata"].get("ownerReferences", ()))
+
+        return [one for one in found.values() if not self._job or owned(one)]
 
     def admit(self, flavours: dict[str, str] | None = None, **status: Any) -> Object:
         """Reserve quota and admit. `flavours`: resource to flavour, for all sets of pods."""
