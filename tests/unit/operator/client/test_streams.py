@@ -121,7 +121,11 @@ def test_a_pod_that_cannot_be_reached_is_an_error(cluster: Cluster, pod: str, sa
 
 async def test_a_port_is_forwarded_until_it_is_cancelled(cluster: Cluster) -> None:
     at: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(forward(cluster, "a", 6006, 0, at.set_result))
+
+    async def ready(port: int) -> None:
+        at.set_result(port)
+
+    task = asyncio.create_task(forward(cluster, "a", 6006, 0, ready))
     reader, writer = await asyncio.open_connection("127.0.0.1", await at)
     writer.write(b"hello")
     assert await reader.readexactly(5) == b"HELLO"

@@ -54,6 +54,9 @@ class Counting:
     def updates(self) -> int:
         return 0
 
+    def sees_waits(self, source: Source) -> bool:
+        return False
+
     def values(self) -> dict[str, float]:
         return {"loss": 1.0 / float(self._value)}
 
