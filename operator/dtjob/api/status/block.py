@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
-from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from dtjob import times
@@ -61,6 +61,12 @@ def whole(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(microsecond=0)
 
 
+def _of_our_days(moment: datetime) -> datetime:
+    if not 1970 < moment.year < 2200:
+        raise ValueError("the year must be between 1970 and 2200")
+    return moment
+
+
 def _cut_to(longest: int) -> Callable[[Any], Any]:
     return lambda text: cut(text, longest) if isinstance(text, str) else text
 
@@ -77,8 +83,8 @@ Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
 Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
 NumberText = Annotated[str, Field(max_length=LONGEST_NUMBER)]
 """A number that may have a fraction, as text: JSON's numbers are not the same to every reader."""
-Time = Annotated[AwareDatetime, PlainSerializer(times.rfc3339, return_type=str)]
-"""A moment, to the second."""
+Time = Annotated[AwareDatetime, AfterValidator(_of_our_days), PlainSerializer(times.rfc3339, return_type=str)]
+"""A moment, to the second. One that is far from all others was forged, and durations from there cannot be added."""
 Seconds = Annotated[
     float,
     Field(ge=0, allow_inf_nan=False),

@@ -2,6 +2,7 @@
 """A status that somebody has changed in any way, as Hypothesis makes it up: the operator plans on, and whatever the API
 server would store of its own status it takes."""
 
+import json
 from copy import deepcopy
 from typing import Any
 
@@ -42,7 +43,9 @@ def paths(value: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [*([before] if before else []), *(path for name, one in inner for path in paths(one, (*before, name)))]
 
 
-INTERNAL = [path for path in paths(WRITTEN) if path[0] == "internal"]
+FORGED = [path for path in paths(WRITTEN) if path[-1] not in ("type", "reason")]
+"""Without words that the pages list: `documented.py` looks for those of every plan there."""
+INTERNAL = [path for path in FORGED if path[0] == "internal"]
 ODD = st.one_of(
     VALUES,
     st.sampled_from((
@@ -53,7 +56,7 @@ ODD = st.one_of(
 
 
 @fuzzed(60)
-@given(changes=st.lists(st.tuples(st.sampled_from(INTERNAL) | st.sampled_from(paths(WRITTEN)), ODD), max_size=4))
+@given(changes=st.lists(st.tuples(st.sampled_from(INTERNAL) | st.sampled_from(FORGED), ODD), max_size=4))
 def test_any_status_is_planned_with(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
     """The API server has types for all but `internal`, so only what it would store is tried."""
     status = deepcopy(WRITTEN)
@@ -66,9 +69,10 @@ def test_any_status_is_planned_with(changes: list[tuple[tuple[Any, ...], Any]]) 
         except (LookupError, TypeError):  # an earlier change has taken that away
             continue
     try:
+        json.dumps(status, ensure_ascii=False).encode()
         if refusal(status) is not None:
             return
-    except ValueError:  # it is no JSON
+    except ValueError:  # it is no JSON, or half a pair of UTF-16 is in a name
         return
     job = builders.with_status(JOB, status)
     pods = tuple(builders.pod(job, id_, builders.running()) for id_ in ("chief-0", "worker-0"))
