@@ -2,13 +2,21 @@
 """`status.workers`: how many workers a job is to have, and how many train together; and `status.replicaStatuses`: the
 tasks of each role by state."""
 
+from typing import Annotated
+
+from pydantic import Field
+
+from dtjob.api.spec.replica_specs import MAX_REPLICAS
 from dtjob.api.status.block import Int32, Message, Name, StatusBlock, Time, Word
+
+Size = Annotated[Int32, Field(ge=0, le=MAX_REPLICAS)]
+"""A number of workers. The operator holds each of them in memory."""
 
 
 class Resizing(StatusBlock):
     """A change of the number of workers that is under way: all tasks save and end, and a new group starts."""
 
-    to: Int32
+    to: Size
     """The number of workers of the next group."""
     reason: Word
     """Why the number changes, in one word."""
@@ -20,9 +28,9 @@ class Workers(StatusBlock):
     """How many workers the job is to have, and how many train together. The field is absent if the job has no
     workers."""
 
-    desired: Int32
+    desired: Size
     """The number of workers in the spec, as last seen."""
-    replicas: Int32
+    replicas: Size
     """The number of workers in the current group. The scale subresource shows it."""
     selector: Name = ""
     """The label selector of the worker pods. A HorizontalPodAutoscaler reads it."""

@@ -82,3 +82,11 @@ def test_any_status_is_planned_with(changes: list[tuple[tuple[Any, ...], Any]]) 
     manifest = {**job_manifest(JOB), "status": status}
     for family in job_metrics([manifest], lambda _: pods, NOW):
         assert all(isinstance(sample.value, int | float) for sample in family.samples)
+
+
+def test_a_group_of_billions_of_workers_is_not_believed() -> None:
+    status = deepcopy(WRITTEN)
+    status["workers"] = {"desired": 1, "replicas": 2**31 - 1}
+    assert refusal(status) is not None
+    job = builders.with_status(JOB, status)
+    assert len(builders.plan_answered(job, Children(()), NOW).actions) < 100
