@@ -62,8 +62,8 @@ def whole(moment: datetime) -> datetime:
 
 
 def _of_our_days(moment: datetime) -> datetime:
-    if not 1970 < moment.year < 2200:
-        raise ValueError("the year must be between 1970 and 2200")
+    if not 1970 <= moment.year < 2200:
+        raise ValueError("the year must be 1970 to 2199")
     return moment
 
 
