@@ -28,7 +28,7 @@ class StatusWriter:
         except Refused:
             raise
         except ClusterError:  # Stale too: where a connection breaks, aiohttp sends a PUT again, and the first may count
-            memory.unanswered.append(Unanswered(job, status, events))
+            memory.note_unanswered(Unanswered(job, status, events))
             raise
         memory.unanswered.clear()
         await self._emit_events(job, stored, events)
@@ -43,10 +43,10 @@ class StatusWriter:
     async def catch_up(self, memory: Memory, job: Manifest) -> None:
         """Tell of a status of this job that nobody confirmed, where it is there all the same by now. All of them were
         sent for one version, so that one at most was taken."""
-        sent = list(memory.unanswered)
+        sent = memory.unanswered
         if not sent or job["metadata"]["resourceVersion"] == sent[-1].job["metadata"]["resourceVersion"]:
             return
-        memory.unanswered.clear()
+        memory.unanswered = []
         if taken := next((one for one in sent if job.get("status") == one.status), None):
             await self._emit_events(taken.job, job, taken.events)
 

@@ -4,7 +4,7 @@
 Of each object only what is read is held (`controller/stored_fields.py`), whoever brings it.
 """
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +21,8 @@ from dtjob.plan.seen.children import POD_ENDED, Children, ObservedPod, PodEvent,
 from dtjob.plan.seen.workload import Kueue
 
 MOST_UNANSWERED = 8
-"""Tries of one write that are remembered. While an API server is away for hours, each has a status of its own."""
+"""Tries of one write that are remembered. While an API server is away for hours, each has a status of its own. The
+first try stays: the API server may have taken it and gone away then."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,14 @@ class Memory:
     """What was refused, and when it may be tried again."""
     repairs: RepairLimit = field(default_factory=RepairLimit)
     """What was repaired lately, by kind and name."""
-    unanswered: deque[Unanswered] = field(default_factory=lambda: deque(maxlen=MOST_UNANSWERED))
-    """The last statuses, if it is not known whether one of them is written."""
+    unanswered: list[Unanswered] = field(default_factory=list)
+    """The first of the statuses and the last ones, if it is not known whether one of them is written."""
+
+    def note_unanswered(self, sent: Unanswered) -> None:
+        """Remember a status of which it is not known whether it is written."""
+        if len(self.unanswered) == MOST_UNANSWERED:
+            del self.unanswered[1]
+        self.unanswered.append(sent)
 
 
 LISTED_KINDS = ("Pod", "Service", "NetworkPolicy", "PersistentVolumeClaim")

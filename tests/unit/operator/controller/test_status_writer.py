@@ -8,7 +8,7 @@ import pytest
 from dtjob.controller.cluster import ClusterError, Refused, Stale
 from dtjob.controller.observer import Observer
 from dtjob.controller.status_writer import StatusWriter
-from dtjob.controller.store import Memory
+from dtjob.controller.store import MOST_UNANSWERED, Memory
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Event
 
@@ -119,13 +119,16 @@ async def test_events_of_a_status_that_was_not_written_are_recorded_with_the_nex
     assert cluster.events == [EVENT]
 
 
-async def test_events_are_recorded_though_a_later_try_was_not_answered_either() -> None:
+@pytest.mark.parametrize("tries", [1, 20])
+async def test_events_are_recorded_though_later_tries_were_not_answered_either(tries: int) -> None:
     """Each try has a time of its own in its status. The first one was applied, and the watch is late."""
     cluster, writer, memory = await unanswered(noting := Noting())
     before = manifest_of(7, {"phase": "Pending"})
     cluster.hangs = True
-    with pytest.raises(ClusterError):
-        await writer.write(memory, before, {"phase": "Succeeded", "message": "a second later"}, [EVENT])
+    for later in range(tries):
+        with pytest.raises(ClusterError):
+            await writer.write(memory, before, {"phase": "Succeeded", "message": f"{later} seconds later"}, [EVENT])
+    assert len(memory.unanswered) <= MOST_UNANSWERED
     await writer.catch_up(memory, cluster.job)
     assert cluster.events == [EVENT]
     assert noting.written == [("Pending", "Succeeded")]
