@@ -5,6 +5,7 @@ import asyncio
 import functools
 import gc
 import logging
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -21,7 +22,7 @@ from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import LISTED_KINDS, Store
 from dtjob.kube.calls import client
 from dtjob.kube.calls.transport import hold_little_for_each_connection
-from dtjob.kube.election.leader import Leader
+from dtjob.kube.election.leader import Leader, begin_anew
 from dtjob.kube.election.lease import Election
 from dtjob.kube.endpoints.endpoint import Address, Pulse, serving
 from dtjob.kube.endpoints.metrics import Metrics
@@ -91,12 +92,20 @@ async def run(options: Options) -> None:
         if options.metrics is not None:
             await stack.enter_async_context(serving("/metrics", metrics.answer, options.metrics, "--metrics"))
         if options.election is not None:
-            leader = Leader(cluster, options.election, pulse)
+            leader = Leader(cluster, options.election, pulse, functools.partial(_end_at_once, stop))
             stack.push_async_callback(leader.release)
             if not await _unless_stopped(stop, leader.acquire()):
                 return
         metrics.leads()
         await _operate(cluster, options, pulse, metrics, stop)
+
+
+def _end_at_once(stop: asyncio.Event) -> None:
+    """End all that this program does. It begins anew, unless it was told to stop, of which a new one would not know."""
+    if stop.is_set():
+        logging.shutdown()
+        os._exit(1)
+    begin_anew()
 
 
 async def _operate(cluster: client.Kube, options: Options, pulse: Pulse, metrics: Metrics, stop: asyncio.Event) -> None:

@@ -4,6 +4,8 @@
 import asyncio
 import itertools
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -200,3 +202,43 @@ def test_a_loop_ends_when_the_task_that_runs_it_is_cancelled(loop: SimulatedLoop
     run = Loop("raises", 1000)
     began(loop, run, 10)
     assert (len(run.began), run.cancelled) == (1, 1)
+
+
+STOPS = """
+import asyncio, os, signal
+from contextlib import asynccontextmanager
+from dtjob.kube import process
+from dtjob.kube.election.lease import Election
+
+print("a program runs", flush=True)
+assert "BEGAN" not in os.environ
+os.environ["BEGAN"] = "1"
+
+class Hanging:
+    async def get(self, *names):
+        if operating.is_set():
+            await asyncio.sleep(1e9)
+
+    async def create(self, lease):
+        pass
+
+@asynccontextmanager
+async def connect(*args, **options):
+    yield Hanging()
+
+async def operate(cluster, options, pulse, metrics, stop):
+    operating.set()
+    os.kill(os.getpid(), signal.SIGTERM)
+    await stop.wait()
+
+operating = asyncio.Event()
+process.client.connect, process._operate = connect, operate
+election = Election("system", "dtjob", 3, "a")
+asyncio.run(process.run(process.Options(resync_seconds=180, report_seconds=5, election=election)))
+"""
+
+
+def test_a_program_that_was_told_to_stop_does_not_begin_anew_when_its_lease_runs_out() -> None:
+    """The API server does not answer, so that the lease is not released. A new program would run until SIGKILL."""
+    ran = subprocess.run([sys.executable, "-c", STOPS], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout.splitlines()) == (1, ["a program runs"]), ran.stderr
