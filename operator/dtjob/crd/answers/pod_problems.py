@@ -64,6 +64,8 @@ def _of_mounts(manifest: Value) -> Iterator[Problem]:
 
 def _absent(spec: Value, role: str) -> set[str]:
     """dtjob's volumes that some pods of this role lack."""
+    if role == Role.DATA:
+        return {CLUSTER_VOLUME, SOURCE_VOLUME, CHECKPOINT_VOLUME}
     absent = set() if spec.get("program") else {CLUSTER_VOLUME}
     absent |= set() if (spec.get("program") or {}).get("source") else {SOURCE_VOLUME}
     storage = (spec.get("checkpoint") or {}).get("storage") or {}

@@ -45,8 +45,9 @@ def of_role(role: str, container: dict[str, Any], **fields: Any) -> Manifest:
 def test_a_sidecar_may_mount_the_checkpoints_where_dtjob_has_them() -> None:
     for role, fields in (("chief", {}), ("evaluator", {}), ("worker", {"mountOn": "All"})):
         assert pod_problems(of_role(role, SIDECAR, **fields)) == [], role
-    (found,) = pod_problems(of_role("worker", SIDECAR))
-    assert found.field == "spec.replicaSpecs.worker.template.spec.volumes"
+    for role, fields in (("worker", {}), ("data", {"mountOn": "All"})):
+        (found,) = pod_problems(of_role(role, SIDECAR, **fields))
+        assert found.field == f"spec.replicaSpecs.{role}.template.spec.volumes"
 
 
 def test_a_volume_of_ones_own_may_have_the_name_that_dtjob_does_not_use() -> None:
