@@ -6,7 +6,7 @@ done follows from their pods alone, as for a ReplicaSet. A pod that failed, is l
 successor, which waits for the backoff of the job. `replicaSpecs.data.replicas` may change at any time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from dtjob.api.spec.replica_specs import Role
 from dtjob.objects import topology
@@ -16,7 +16,15 @@ from dtjob.plan.failure.budget import wait_before
 from dtjob.plan.failure.cause import failure_of
 from dtjob.plan.kueue import COUNT
 from dtjob.plan.pods import create_pod, retire
-from dtjob.plan.seen.children import PodState, TaskView, created_at, deleting, facts_of, replica_statuses
+from dtjob.plan.seen.children import (
+    PodState,
+    TaskView,
+    created_at,
+    deleting,
+    facts_of,
+    is_of_data_worker,
+    replica_statuses,
+)
 from dtjob.plan.seen.situation import Draft, Situation
 
 RESTARTING = "DataWorkerRestarting"
@@ -39,29 +47,32 @@ def views_of(situation: Situation) -> list[TaskView]:
 
 def pods_of(situation: Situation) -> list[Manifest]:
     """The pods of all data workers, of any attempt."""
-    pods, prefix = situation.children.owned_pods(situation.group_job), f"{Role.DATA.value}-"
-    return [pod for pod in pods if (facts_of(pod).task_id or "").startswith(prefix)]
+    job = situation.group_job
+    if job.spec.replica_specs.data is None:  # jobs of thousands of pods mostly have none
+        return []
+    return [pod for pod in situation.children.owned_pods(job) if is_of_data_worker(pod)]
 
 
-def keep(draft: Draft) -> None:
+def keep(draft: Draft, views: Sequence[TaskView]) -> None:
     """Make the pods of data workers that are missing, replace those that have failed, and delete those that are too
     many. Pods of the training come first, since a quota may not have room for all."""
-    situation, views = draft.situation, views_of(draft.situation)
+    situation = draft.situation
     if any(view.state is PodState.MISSING for view in situation.views):
         return
     wanted, actions = {view.task.id for view in views}, list[Action]()
     why = f"replicaSpecs.data.replicas is {len(views)}"
-    actions += delete((pod for pod in pods_of(situation) if facts_of(pod).task_id not in wanted), why)
+    surplus = (pod for pod in pods_of(situation) if facts_of(pod).task_id not in wanted)
+    actions += [Delete.of(pod, why) for pod in surplus if not deleting(pod)]
     for view in views:
         actions += _replaced(draft, view)
     draft.do(actions)
     draft.look_again(*(facts_of(pod).lost_at for view in views for pod in view.pods))
 
 
-def count(draft: Draft) -> None:
+def count(draft: Draft, views: Sequence[TaskView]) -> None:
     """Write how many data workers there are, by state, beside the tasks of the training."""
-    counted = replica_statuses(views_of(draft.situation))
-    draft.status = draft.status.but(replica_statuses={**draft.status.replica_statuses, **counted})
+    counts = {**draft.status.replica_statuses, **replica_statuses(views)}
+    draft.status = draft.status.but(replica_statuses=counts)
 
 
 def _replaced(draft: Draft, view: TaskView) -> list[Action]:
@@ -79,8 +90,3 @@ def _replaced(draft: Draft, view: TaskView) -> list[Action]:
             draft.add_event("Warning", RESTARTING, f"{failure.sentence()}; training goes on without it")
         view = view._replace(attempt=view.attempt + 1, pod=None, state=PodState.MISSING)
     return [*retire(view), create_pod(situation, view, None)]
-
-
-def delete(pods: Iterable[Manifest], why: str) -> list[Delete]:
-    """Delete those of the pods that nobody has deleted yet."""
-    return [Delete.of(pod, why) for pod in pods if not deleting(pod)]

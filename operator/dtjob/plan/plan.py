@@ -87,6 +87,7 @@ def _decide(draft: Draft, not_admitted: suspension.Pause | None) -> None:
 def _train(draft: Draft) -> None:
     """Decide about a job that is to train: restart what failed, change the size of its group, make what is missing."""
     training: TrainingDecision = None
+    data = data_workers.views_of(draft.situation)
     if draft.situation.resizing is None:
         training = _restart_what_failed(draft)
         if isinstance(training, GiveUp):
@@ -98,16 +99,17 @@ def _train(draft: Draft) -> None:
     if (change := draft.situation.resizing) is not None:
         if not elastic.is_over(draft.situation):
             elastic.end_group(draft, change)
+            data_workers.count(draft, data)
             draft.do(elastic.look_for_room(draft.situation))
             _look_again_in_time(draft)
             return
         elastic.start_group(draft, change)
     pods.find_earlier_chiefs(draft)
     draft.do((*pods.converge(draft.situation), *elastic.look_for_room(draft.situation)))
-    data_workers.keep(draft)
+    data_workers.keep(draft, data)
     _look_again_in_time(draft)
     phase.note_phase(draft, settles=isinstance(training, Wait) and training.then_fails is None)
-    data_workers.count(draft)
+    data_workers.count(draft, data)
     draft.status = note_recovery(draft.status, draft.now)
     reachability.say_reachability(draft)
     reachability.note_unreached(draft)

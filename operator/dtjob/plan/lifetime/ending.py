@@ -17,6 +17,7 @@ from dtjob.api.spec.strategy import Strategy
 from dtjob.api.status.internal import ProcessStart
 from dtjob.api.words import counted
 from dtjob.objects import topology
+from dtjob.objects.manifest import Manifest
 from dtjob.plan import data_workers
 from dtjob.plan.actions import Delete
 from dtjob.plan.diagnosis.checkpoints import start_of
@@ -110,22 +111,26 @@ def pods_to_remove(situation: Situation) -> tuple[list[Delete], datetime | None]
         return gone, None
     linger_until = ended_at + LINGER
     removed, waits = gone, False
-    evaluator = evaluator_left(situation)
+    evaluator, why = evaluator_left(situation), f"the job has ended (cleanPodPolicy: {policy.value})"
     for view in situation.views:
         if view is evaluator:
             continue
         for pod in view.pods:
-            # A sidecar would keep a pod running for ever after its training has ended.
-            if deleting(pod) or (ended(pod) and not kept_by_sidecar(pod) and policy is not CleanPodPolicy.ALL):
+            if not _is_cleaned(pod, policy):
                 continue
             lingers = situation.status.phase is Phase.SUCCEEDED and not ended(pod) and situation.now < linger_until
             if lingers and _ends_by_itself(situation.group_job, view):
                 waits = True
                 continue
-            removed.append(Delete.of(pod, f"the job has ended (cleanPodPolicy: {policy.value})"))
-    kept = (pod for pod in data_workers.pods_of(situation) if policy is CleanPodPolicy.ALL or not ended(pod))
-    removed += data_workers.delete(kept, f"the job has ended (cleanPodPolicy: {policy.value})")
+            removed.append(Delete.of(pod, why))
+    removed += [Delete.of(pod, why) for pod in data_workers.pods_of(situation) if _is_cleaned(pod, policy)]
     return removed, linger_until if waits else None
+
+
+def _is_cleaned(pod: Manifest, policy: CleanPodPolicy) -> bool:
+    """Whether the policy has a pod of an ended job deleted. A sidecar would keep a pod running for ever after its
+    training has ended."""
+    return not deleting(pod) and (policy is CleanPodPolicy.ALL or not ended(pod) or kept_by_sidecar(pod))
 
 
 def _ends_by_itself(job: Job, view: TaskView) -> bool:

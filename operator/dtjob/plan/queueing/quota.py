@@ -20,7 +20,7 @@ from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import placeholder_name
 from dtjob.plan.actions import Action, Create
-from dtjob.plan.data_workers import pods_of
+from dtjob.plan.data_workers import pods_of, views_of
 from dtjob.plan.elastic import placeholders
 from dtjob.plan.kueue import COUNT, Conflict, Slices, pod_sets, priority, priority_changes, read_flavours
 from dtjob.plan.lifetime.ending import evaluator_left
@@ -147,7 +147,7 @@ def reclaimable(situation: Situation) -> Mapping[str, int]:
     together = situation.group_job.spec.strategy is Strategy.MULTI_WORKER_MIRRORED
     job_ended = situation.status.ended
     found: dict[str, int] = {}
-    for view in situation.views:
+    for view in (*situation.views, *(views_of(situation) if job_ended else ())):
         finished = view.state is PodState.SUCCEEDED and not (together and not job_ended and not view.evaluates)
         if all(ended(pod) for pod in view.pods) and (finished or (job_ended and view is not evaluator_left(situation))):
             found[view.task.role.value] = found.get(view.task.role.value, 0) + 1

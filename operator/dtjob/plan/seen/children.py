@@ -192,6 +192,11 @@ def deleting(pod: Manifest) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 
+def is_of_data_worker(pod: Manifest) -> bool:
+    """Whether the name of the pod says that it is a data worker's."""
+    return (facts_of(pod).task_id or "").startswith(f"{Role.DATA.value}-")
+
+
 def asked_to_go_at(pod: Manifest) -> datetime:
     """When a pod that is being deleted was asked to go."""
     grace = timedelta(seconds=pod["metadata"].get("deletionGracePeriodSeconds") or 0)
@@ -240,11 +245,11 @@ def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodSt
 
 def attempts_of_pods(job: Job, children: Children) -> Attempts:
     """The attempts of the job's pods, for a job whose status has none. A task without a pod gets the newest of them, so
-    that no earlier pod is taken for its own."""
+    that no earlier pod is taken for its own. No status remembers those of data workers."""
     newest: dict[str, int] = {}
     for pod in children.owned_pods(job):
         facts = facts_of(pod)
-        if facts.task_id is not None and facts.attempt is not None:
+        if facts.task_id is not None and facts.attempt is not None and not is_of_data_worker(pod):
             newest[facts.task_id] = max(facts.attempt, newest.get(facts.task_id, 0))
     return Attempts(exceptions=newest, others=max(newest.values())) if any(newest.values()) else Attempts()
 
