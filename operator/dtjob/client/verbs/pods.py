@@ -11,9 +11,9 @@ from dtjob.client.cluster import Cluster
 from dtjob.objects import labels
 
 Object = Mapping[str, Any]
-TASK = re.compile(r"(chief|worker|ps|data|evaluator)(?:-(\d+))?")
-_OF_A_POD = re.compile(r"-(chief|worker|ps|data|evaluator)-\d+-\d+")
 ORDER = ("chief", "worker", "ps", "data", "evaluator")
+TASK = re.compile(rf"({'|'.join(ORDER)})(?:-(\d+))?")
+_OF_A_POD = re.compile(rf"-({'|'.join(ORDER)})-\d+-\d+")
 
 
 def selector(job: str) -> str:
