@@ -9,6 +9,7 @@ successor, which waits for the backoff of the job. `replicaSpecs.data.replicas` 
 from collections.abc import Sequence
 
 from dtjob.api.spec.replica_specs import Role
+from dtjob.api.words import counted
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Action, Delete
@@ -60,7 +61,7 @@ def keep(draft: Draft, views: Sequence[TaskView]) -> None:
     if any(view.state is PodState.MISSING for view in situation.views):
         return
     wanted, actions = {view.task.id for view in views}, list[Action]()
-    why = f"replicaSpecs.data.replicas is {len(views)}"
+    why = f"the job is to have {counted(len(views), 'data worker')}"  # in a queue perhaps fewer than the spec says
     surplus = (pod for pod in pods_of(situation) if facts_of(pod).task_id not in wanted)
     actions += [Delete.of(pod, why) for pod in surplus if not deleting(pod)]
     for view in views:
