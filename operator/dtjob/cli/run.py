@@ -152,7 +152,7 @@ def check_runs_here(job: Job) -> None:
 
 def lacking_gpus(job: Job) -> str:
     """Why not every task gets GPUs of its own, empty if each does."""
-    asked = wanted(pod(job, task, 0) for task in topology.tasks(job))
+    asked = wanted(pod(job, task, 0) for task in topology.all_tasks(job))
     there = len(devices_here(os.environ))
     return f"the tasks ask for {asked} GPUs, and this machine has {there or 'none'}" if asked > there else ""
 
@@ -213,7 +213,8 @@ def _stop(engine: Engine, screen: Screen, number: signal.Signals) -> None:
 
 def _differences(job: Job) -> list[str]:
     """What is not here as it would be in a cluster, and what the job may not be meant to do, in words."""
-    missing = sorted({part for task in topology.tasks(job) for part in command.only_in_a_cluster(pod(job, task, 0))})
+    pods = (pod(job, task, 0) for task in topology.all_tasks(job))
+    missing = sorted({part for one in pods for part in command.only_in_a_cluster(one)})
     missing += rules_left_aside(job)
     if lack := lacking_gpus(job):
         missing.append(f"nvidia.com/gpu ({lack})")

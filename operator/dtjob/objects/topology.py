@@ -51,6 +51,11 @@ def data_tasks(job: Job) -> list[Task]:
     return [Task(Role.DATA, index) for index in range(data.replicas if data else 0)]
 
 
+def all_tasks(job: Job) -> list[Task]:
+    """Whatever has pods: every task, and then the data workers."""
+    return [*tasks(job), *data_tasks(job)]
+
+
 @lru_cache(maxsize=32)
 def _tasks(counts: tuple[tuple[Role, int], ...]) -> tuple[Task, ...]:
     """Each plan asks for them, and thousands of them take longer to make than all else that it does. Few are kept: a

@@ -116,9 +116,10 @@ def test_gpus_that_this_machine_lacks_are_refused_before_anything_starts(dtjob, 
     assert not (tmp_path / ".dtjob").exists()
 
 
-def test_a_manifest_that_asks_for_more_gpus_than_there_are_runs_with_a_word_about_it(good, monkeypatch):
+@pytest.mark.parametrize("role", ["chief", "data"])
+def test_a_manifest_that_asks_for_more_gpus_than_there_are_runs_with_a_word_about_it(good, monkeypatch, role):
     text = yaml.safe_load(Path(good).read_text())
-    text["spec"]["replicaSpecs"]["chief"] = {"resources": {"limits": {"nvidia.com/gpu": 2}}}
+    text["spec"]["replicaSpecs"][role] = {"resources": {"limits": {"nvidia.com/gpu": 2}}}
     Path(good).write_text(yaml.safe_dump(text))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert lacking_gpus(read_job(Path(good))) == "the tasks ask for 2 GPUs, and this machine has none"
