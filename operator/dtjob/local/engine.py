@@ -101,13 +101,13 @@ class Engine:
             for wait in waits:
                 wait.cancel()
             await _end(reconciling)
-            longest = max(pod_seconds(self.job, one) for one in topology.tasks(self.job))
+            longest = max(pod_seconds(self.job, one) for one in topology.all_tasks(self.job))
             await self._cluster.stop(longest, self._kill_now)
             await _end(polling)
         return self._outcome()
 
     def _first_pods(self) -> list[Manifest]:
-        return [pod(self.job, task, 0) for task in (*topology.tasks(self.job), *topology.data_tasks(self.job))]
+        return [pod(self.job, task, 0) for task in topology.all_tasks(self.job)]
 
     def stop(self, signal_number: int) -> None:
         """End the run: every process is asked to save and end; the second call kills them."""

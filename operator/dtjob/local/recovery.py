@@ -20,7 +20,7 @@ AT_WORK = ("training", "serving", "saving", "finished")
 def counts(pod: Manifest, now: datetime) -> bool:
     """Whether training has to recover from what this pod's process came to: nobody asked it to end."""
     failed = children.state_of(pod, now, supervised=True) is PodState.FAILED and not children.deleting(pod)
-    return failed and labels.of(pod)[labels.ROLE] not in (Role.DATA, Role.EVALUATOR)
+    return failed and Role(labels.of(pod)[labels.ROLE]).trains
 
 
 @dataclass

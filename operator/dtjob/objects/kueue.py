@@ -171,7 +171,7 @@ def _near(job: Job, sets: list[dict[str, Any]], near: bool) -> list[dict[str, An
     Kueue places each set by itself, but for two of which one is a single pod: those it places as one.
     """
     request: dict[str, Any] = dict(topology_request(job)) if near else {}
-    training = [one for one in sets if one["name"] not in (Role.DATA, Role.EVALUATOR)]
+    training = [one for one in sets if Role(one["name"]).trains]
     if request and len(training) == 2 and any(one["count"] == 1 for one in training):
         request["podSetGroupName"] = "training"
     return [{**one, "topologyRequest": request} if request and one in training else one for one in sets]

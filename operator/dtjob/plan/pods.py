@@ -90,7 +90,7 @@ def _pod(situation: Situation, view: TaskView, chief_attempt: int | None) -> Man
     """The task's pod, where the queue that the job came out of wants it, in its gang if it trains."""
     job, pod_set = pod_set_of(situation, view.task.role)
     made = placed(pod(job, view.task, view.attempt, situation.defaults, chief_attempt), pod_set)
-    return joined(made, job, situation.defaults) if view.trains else made
+    return joined(made, job, situation.defaults) if view.task.role.trains else made
 
 
 def keep_shared(situation: Situation) -> list[Create | Repair]:

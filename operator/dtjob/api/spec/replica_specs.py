@@ -22,6 +22,11 @@ class Role(StrEnum):
     DATA = "data"
     EVALUATOR = "evaluator"
 
+    @property
+    def trains(self) -> bool:
+        """Whether tasks of this role train. The evaluator and the data workers work beside the training."""
+        return self not in (Role.DATA, Role.EVALUATOR)
+
 
 class _Tasks(Block):
     """What all roles have."""

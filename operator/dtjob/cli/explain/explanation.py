@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from dtjob.api.job import Job
-from dtjob.api.spec.replica_specs import Role
 from dtjob.api.words import counted
 from dtjob.cli.explain.lines import checkpoints, life, placement
 from dtjob.cli.explain.rules import as_lines as failure_lines
@@ -24,12 +23,11 @@ def objects(job: Job, defaults: Defaults = NO_DEFAULTS) -> list[Manifest]:
 
     The job's uid is empty, as an API server gives that.
     """
-    pods = {task: pod(job, task, 0, defaults) for task in (*topology.tasks(job), *topology.data_tasks(job))}
+    pods = {task: pod(job, task, 0, defaults) for task in topology.all_tasks(job)}
     found = shared.shared_objects(job, defaults.readers)
     if (group := gangs.pod_group(job, defaults)) is None:
         return [*found, *pods.values()]
-    apart = (Role.DATA, Role.EVALUATOR)
-    members = (one if task.role in apart else gangs.joined(one, job, defaults) for task, one in pods.items())
+    members = (gangs.joined(one, job, defaults) if task.role.trains else one for task, one in pods.items())
     return [*found, gangs.on_the_wire(group), *members]
 
 
@@ -44,7 +42,7 @@ def explanation(job: Job, defaults: Defaults = NO_DEFAULTS) -> dict[str, Any]:
         "strategy": job.spec.strategy.value,
         "chiefTask": topology.chief_task(job).id,
         "clusterHash": topology.cluster_hash(job),
-        "tasks": [_task(job, task, cluster, defaults) for task in (*topology.tasks(job), *topology.data_tasks(job))],
+        "tasks": [_task(job, task, cluster, defaults) for task in topology.all_tasks(job)],
         "failureRules": [rule._asdict() for rule in rules_that_hold(job)],
         "objects": objects(job, defaults),
     }

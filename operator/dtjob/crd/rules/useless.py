@@ -75,7 +75,7 @@ def _tasks_of(role: Role) -> str:
     return f"(has({block}) ? {number} : 0)"
 
 
-_TASKS = " + ".join(_tasks_of(role) for role in Role if role not in (Role.DATA, Role.EVALUATOR))
+_TASKS = " + ".join(_tasks_of(role) for role in Role if role.trains)
 
 
 def _scheduling() -> Iterator[Rule]:

@@ -42,7 +42,7 @@ class Addresses:
     @classmethod
     def choose(cls, job: Job) -> "Addresses":
         """Free ports for every task. Raises NoFreePorts."""
-        hostnames = [topology.hostname(job, task) for task in (*topology.tasks(job), *topology.data_tasks(job))]
+        hostnames = [topology.hostname(job, task) for task in topology.all_tasks(job)]
         free = iter(free_ports(4 * len(hostnames)))
         return cls(job, {hostname: Ports(*(next(free) for _ in range(4))) for hostname in hostnames})
 

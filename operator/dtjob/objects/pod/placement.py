@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where pods go: affinity to each other (`scheduling.topology`), and tolerations of lost nodes.
 
-Evaluator and data workers are left out of the topology. If it has to, the evaluator goes to the chief's node.
+The evaluator and the data workers are left out of the topology. An evaluator that has to goes to the chief's node.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ def brought_near(job: Job, task: Task, affinity: dict[str, Any]) -> dict[str, An
     The first pod finds none of them and goes anywhere: a scheduler lets a pod pass that its own affinity selects.
     """
     wanted = job.spec.scheduling.topology
-    if wanted is None or task.role in (Role.DATA, Role.EVALUATOR):
+    if wanted is None or not task.role.trains:
         return affinity
     apart = [Role.DATA.value] if job.spec.replica_specs.data else []
     selector = {

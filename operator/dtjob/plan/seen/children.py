@@ -131,11 +131,6 @@ class TaskView(NamedTuple):
         return self.task.role is Role.EVALUATOR
 
     @property
-    def trains(self) -> bool:
-        """Whether this is neither the evaluator nor a data worker."""
-        return self.task.role not in (Role.DATA, Role.EVALUATOR)
-
-    @property
     def up(self) -> bool:
         """Whether it counts as ready: it runs, or has done its part."""
         return self.state in (PodState.RUNNING, PodState.SUCCEEDED)

@@ -36,7 +36,7 @@ def test_the_contract_lists_exactly_the_variables_that_containers_get() -> None:
     names = {
         one["name"]
         for job in (with_program, with_data, builders.job(program=False))
-        for task in (*topology.tasks(job), *topology.data_tasks(job))
+        for task in topology.all_tasks(job)
         for one in environment(job, task, 0)
     }
     of_the_user = {"A"}
