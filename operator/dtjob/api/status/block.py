@@ -84,7 +84,7 @@ Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
 NumberText = Annotated[str, Field(max_length=LONGEST_NUMBER)]
 """A number that may have a fraction, as text: JSON's numbers are not the same to every reader."""
 Time = Annotated[AwareDatetime, AfterValidator(_of_our_days), PlainSerializer(times.rfc3339, return_type=str)]
-"""A moment, to the second. One that is far from all others was forged, and durations from there cannot be added."""
+"""A moment, to the second. A forged one may be so far away that no duration can be added to it."""
 Seconds = Annotated[
     float,
     Field(ge=0, allow_inf_nan=False),

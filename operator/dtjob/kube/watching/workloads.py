@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 LOOK_EVERY_SECONDS = 5.0
 """How often an API server without Kueue is asked whether it has Kueue by now, while a job names a queue."""
 MOST_TICKS = 60
-"""While no job names a queue, the waits grow: 1, 2, 4, … times LOOK_EVERY_SECONDS, and at most so many times."""
+"""While no job names a queue, the waits grow: 1, 2, 4, … times LOOK_EVERY_SECONDS. This is the largest factor."""
 
 
 class Workloads:

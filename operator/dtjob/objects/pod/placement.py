@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where pods go: affinity to each other (`scheduling.topology`), and tolerations of lost nodes.
 
-The evaluator and the data workers are left out of the topology. An evaluator that has to goes to the chief's node.
+The evaluator and the data workers are left out of the topology: no step waits for the evaluator, or for a certain data
+worker. An evaluator that needs the chief's volume goes to the chief's node.
 """
 
 from typing import Any
