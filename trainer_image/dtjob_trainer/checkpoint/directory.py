@@ -35,6 +35,10 @@ UNREADABLE = (tf.errors.DataLossError, tf.errors.OutOfRangeError)
 GONE = (tf.errors.NotFoundError, tf.errors.AbortedError, *UNREADABLE)
 """What it raises for one that is removed while it is read; Aborted on NFS, for a stale handle (ESTALE)."""
 
+NOT_FLUSHED = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP)
+"""What a system answers that cannot flush a directory: this process may write there and not read, or drivers do no such
+thing."""
+
 
 def foreign(directory: str, step: int) -> CheckpointError:
     """The error for a checkpoint that is not ours."""
@@ -57,9 +61,10 @@ def make_writable(directory: str) -> None:
         gfile.rename(f"{probe}.tmp", probe, overwrite=True)
         done, mend = "be written to", ""
         gfile.remove(probe)
-    except tf.errors.OpError as error:
+    except (tf.errors.OpError, OSError) as error:
+        why = error.message if isinstance(error, tf.errors.OpError) else error.strerror
         raise CheckpointError(
-            f"checkpoint.storage {directory} cannot {done}: {error.message}{mend or _mend_of(error)}"
+            f"checkpoint.storage {directory} cannot {done}: {why}{mend or _mend_of(error)}"
         ) from error
 
 
@@ -72,7 +77,7 @@ def make_directory(directory: str) -> None:
         flush_names(str(each.parent))
 
 
-def _mend_of(error: tf.errors.OpError) -> str:
+def _mend_of(error: Exception) -> str:
     if may_pass(error):
         return ""
     if isinstance(error, tf.errors.ResourceExhaustedError):
@@ -273,7 +278,7 @@ def flush_names(directory: str) -> None:
     try:
         _flush(Path(directory))
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # as some drivers say that do no such thing
+        if error.errno not in NOT_FLUSHED:
             raise
 
 

@@ -3,8 +3,10 @@
 
 import contextlib
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ import tensorflow as tf
 from tensorflow.python.lib.io import file_io
 
 from dtjob_trainer.checkpoint import directory
-from dtjob_trainer.checkpoint.directory import DATA_SUFFIX, clear_half_written, make_writable, steps_in
+from dtjob_trainer.checkpoint.directory import DATA_SUFFIX, clear_half_written, make_writable, steps_in, write_text
 from dtjob_trainer.errors import CheckpointError
 
 WHOLE = {f"ckpt-{step}{part}" for step in (5, 10) for part in (DATA_SUFFIX, ".index")}
@@ -125,3 +127,35 @@ def test_storage_that_cannot_rename_is_found_out_before_the_first_step(
     monkeypatch.setattr(directory.gfile, "rename", refuses)
     with pytest.raises(CheckpointError, match="cannot rename files: Function not implemented; choose one that can"):
         make_writable(str(tmp_path))
+
+
+def cannot_flush_directories(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    """Let the system answer `code` for a directory: where it is opened if that is EACCES, else where it is flushed."""
+    name, is_directory = (
+        ("open", os.path.isdir) if code == errno.EACCES else ("fsync", lambda one: S_ISDIR(os.fstat(one).st_mode))
+    )
+    own = getattr(os, name)
+
+    def call(what: Any, *arguments: Any) -> Any:
+        if is_directory(what):
+            raise OSError(code, os.strerror(code))
+        return own(what, *arguments)
+
+    monkeypatch.setattr(os, name, call)
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP], ids=errno.errorcode.get)
+def test_storage_that_cannot_flush_directories_takes_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """EACCES: the directory above may be written to and not read."""
+    cannot_flush_directories(monkeypatch, code)
+    make_writable(f"{tmp_path}/job/checkpoints")
+    write_text(f"{tmp_path}/job/checkpoints/DONE", "{}")
+    assert names_in(tmp_path / "job/checkpoints") == {"DONE"}
+
+
+def test_storage_whose_names_do_not_reach_the_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cannot_flush_directories(monkeypatch, errno.EIO)
+    with pytest.raises(CheckpointError, match=rf"checkpoint.storage {tmp_path}/job cannot be written to: Input/output"):
+        make_writable(f"{tmp_path}/job")
