@@ -138,7 +138,8 @@ class FitData:
 
     def _source(self, x: Any, y: Any, weights: Any, wanted: Wanted) -> Source:
         """The source of what was given. Tells what there is to say of how it is read."""
-        served, said = served_source(x, wanted, self._place)
+        alone = y is None and weights is None  # a Dataset with one of these is refused
+        served, said = served_source(x, wanted, self._place) if alone else (None, "")
         source = served or sources.make(x, y, weights, wanted, self._place)
         for remark in (f"{wanted.argument}: {said}" if said else "", source.remark):
             if remark:

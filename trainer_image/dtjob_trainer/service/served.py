@@ -71,11 +71,12 @@ def source_of(x: Any, wanted: Wanted, place: Place) -> tuple[Source | None, str]
         above.pop(0)
     if above and datasets.kind_of(above[0]) in datasets.BATCHES:
         batch = above.pop(0)
-    at = next((at for at, part in enumerate(above) if hasattr(part, _BEFORE)), None)
-    chosen = at is not None or any(hasattr(part, _BEFORE) for part in parts_of(x))
-    below = above if at is None else parts_of(getattr(above[at], _BEFORE))
-    after = [] if at is None else above[:at]
-    why = _why_not_in_fit(batch, below, after, wanted)
+    below, after, chosen = above, [], _is_chosen(x)
+    if hasattr(first := parts_of(x)[-1], _BEFORE):
+        below, after = parts_of(getattr(first, _BEFORE)), above[:-1]
+    elif chosen:  # by one of several that a part reads
+        below, after = [], above
+    why = _why_not_in_fit(batch, below, after, wanted, place)
     if not why:
         assert batch is not None
         return ServedSource(below, after, batch, place, wanted), REMARK
@@ -84,11 +85,18 @@ def source_of(x: Any, wanted: Wanted, place: Place) -> tuple[Source | None, str]
     return None, "" if chosen or wanted.alike else f"data workers do not make the examples, because {why}"
 
 
-def _why_not_in_fit(batch: Any, below: Sequence[Any], after: Sequence[Any], wanted: Wanted) -> str:
+def _is_chosen(dataset: Any) -> bool:
+    """Whether a Dataset is, or reads, one of `over_data_service`, of which each task gets a part."""
+    return hasattr(dataset, _BEFORE) or any(map(_is_chosen, datasets.inputs_of(dataset)))
+
+
+def _why_not_in_fit(batch: Any, below: Sequence[Any], after: Sequence[Any], wanted: Wanted, place: Place) -> str:
     if wanted.alike:
         return "a validation gets the same batches each time; give it a Dataset without that"
     if batch is None:
         return "the Dataset does not end with batch(); let batch() come last"
+    if (size := int(datasets.batch_size(batch))) < place.shards:
+        return f"batch({size}) has fewer examples than the {place.shards} tasks that share it; make batches larger"
     kinds = [datasets.kind_of(part) for part in after]
     others = [kind for kind in kinds if kind not in _SERVED]
     return f"{_name(others[0])} follows; let only map(), filter() and shuffle() follow" if others else why_not(below)

@@ -7,14 +7,17 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.errors import DataError
+from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.service import served, servers
 from dtjob_trainer.service.served import over_data_service, source_of
 
@@ -154,6 +157,26 @@ def test_a_program_chooses_the_place() -> None:
         over_data_service(SERVED.take(9))
     with pytest.raises(DataError, match=r"x: after over_data_service, take\(\) follows"):
         source_of(dataset.take(9).batch(8), Wanted(), Place(0, 2, 2))
+    with pytest.raises(DataError, match=r"x: after over_data_service, zip\(\) follows"):
+        source_of(tf.data.Dataset.zip((dataset, dataset)).batch(8), Wanted(), Place(0, 2, 2))
+
+
+def test_batches_of_fewer_examples_than_tasks_are_read_in_the_training_pods() -> None:
+    source, said = source_of(SERVED.batch(1), Wanted(), Place(0, 2, 2))
+    assert source is None
+    assert "batch(1) has fewer examples than the 2 tasks" in said
+
+
+def test_targets_beside_a_dataset_are_refused_as_in_a_job_without_data_workers() -> None:
+    here: Any = SimpleNamespace(traits=TRAITS["Default"], log=print)
+    group: Any = SimpleNamespace(index=0, tasks=1, replicas=1)
+    trained: Any = SimpleNamespace(scales_itself=False, package="keras")
+    numbers: Any = SimpleNamespace(steps_per_epoch=None, batch_size=None)
+    given: Any = SimpleNamespace()
+    data = FitData(here, group, trained, numbers, given, given, seed=0)
+    for more in ((np.zeros(N), None), (None, np.zeros(N))):
+        with pytest.raises(DataError, match="brings its own targets and weights"):
+            data._source(SERVED.batch(8), *more, Wanted())
 
 
 def test_validation_and_jobs_without_data_workers_are_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
