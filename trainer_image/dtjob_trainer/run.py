@@ -153,12 +153,14 @@ def _fail(here: runtime.Runtime, kind: str, message: str) -> NoReturn:
 def _enter_strategy(here: runtime.Runtime, task: Task) -> None:
     from dtjob_trainer.strategies.proxies import past_proxies
 
-    if task.role == "data" or (task.is_chief and "DTJOB_DATA_SERVICE" in os.environ):
+    if task.data_service:
+        os.environ.update(past_proxies(os.environ, {"data": [task.data_service]}))
         from dtjob_trainer.service import servers as data_servers
 
         if task.role == "data":
             data_servers.serve(here, task)
-        data_servers.dispatch(os.environ)
+        if task.is_chief:
+            data_servers.dispatch(task)
     config = task.tf_config()
     if config is not None:
         os.environ["TF_CONFIG"] = json.dumps(config)

@@ -19,6 +19,9 @@ DEFAULT_GRACE_SECONDS = 30
 ALONE_ADDRESS = "localhost:2222"
 """The address in TF_CONFIG of a task that trains by itself. Nothing listens there."""
 
+DATA_SERVICE = "DTJOB_DATA_SERVICE"
+"""The variable with the dispatcher's address, `grpc://host:port`. Not set in a job without data workers."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -40,6 +43,10 @@ class Task:
     rendezvous_port: int | None = None
     """The port of that address."""
     status_port: int | None = None
+    data_service: str = ""
+    """`host:port` of the dispatcher of tf.data service. Empty without data workers, and for the evaluator."""
+    data_address: str = ""
+    """`host:port` at which this data worker serves. Empty for other tasks."""
     checkpoint: Checkpoint | None = None
     evaluation: Evaluation = field(default_factory=Evaluation)
     tensorboard: TensorBoard | None = None
@@ -84,9 +91,11 @@ class Task:
             strategy_options=json_object("DTJOB_STRATEGY_OPTIONS", options) if options else {},
             cluster=_read_cluster(environ.get("DTJOB_CLUSTER_FILE")),
             cluster_hash=environ.get("DTJOB_CLUSTER_HASH", ""),
-            rendezvous=environ.get("DTJOB_RENDEZVOUS_ADDRESS", ""),
-            rendezvous_port=_port_of(environ, "DTJOB_RENDEZVOUS_ADDRESS"),
+            rendezvous=(rendezvous := _address(environ, "DTJOB_RENDEZVOUS_ADDRESS")),
+            rendezvous_port=port_of(rendezvous) if rendezvous else None,
             status_port=_whole_number(environ, "DTJOB_STATUS_PORT", 0) or None,
+            data_service=_address(environ, DATA_SERVICE),
+            data_address=_address(environ, "DTJOB_DATA_ADDRESS"),
             checkpoint=Checkpoint.from_json(checkpoint) if checkpoint else None,
             evaluation=Evaluation.from_json(environ.get("DTJOB_EVALUATION") or "{}"),
             tensorboard=TensorBoard.from_json(board) if board else None,
@@ -162,7 +171,7 @@ class Task:
     @property
     def port(self) -> int | None:
         """The port on which TensorFlow listens in this task. None outside a cluster."""
-        return int(self.address.rpartition(":")[2]) if self.address else None
+        return port_of(self.address) if self.address else None
 
     def tf_config(self) -> dict[str, Any] | None:
         """The value of TF_CONFIG, with the roles of this strategy only. None for a task outside a cluster."""
@@ -183,6 +192,11 @@ def host_of(address: str) -> str:
     return address.rpartition(":")[0].strip("[]")
 
 
+def port_of(address: str) -> int:
+    """The port in `host:port`."""
+    return int(address.rpartition(":")[2])
+
+
 def _whole_number(environ: Mapping[str, str], variable: str, default: int) -> int:
     text = environ.get(variable, "")
     if not text:
@@ -199,12 +213,12 @@ def _signals(environ: Mapping[str, str], variable: str) -> frozenset[int]:
     return frozenset(signal.Signals[name].value for name in names)
 
 
-def _port_of(environ: Mapping[str, str], variable: str) -> int | None:
-    address = environ.get(variable, "")
-    host, _, port = address.rpartition(":")
-    if address and not (host and port.isdecimal()):
-        raise TaskError(f"{variable} is {address!r}; it must be host:port of the chief task's supervisor")
-    return int(port) if address else None
+def _address(environ: Mapping[str, str], variable: str) -> str:
+    text = environ.get(variable, "")
+    host, _, port = text.removeprefix("grpc://").rpartition(":")
+    if text and not (host and port.isdecimal()):
+        raise TaskError(f"{variable} is {text!r}; it must be host:port")
+    return f"{host}:{port}" if text else ""
 
 
 def _read_cluster(path: str | None) -> dict[str, tuple[str, ...]]:

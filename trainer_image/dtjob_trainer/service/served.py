@@ -16,12 +16,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from dtjob_trainer.contract.task import DATA_SERVICE
 from dtjob_trainer.data import elements, randomness
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.function import FunctionSource
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.frameworks import datasets
-from dtjob_trainer.service.servers import ADDRESS
 
 MOST_GIVEN = 2**24
 """Bytes of the slices at the beginning of a Dataset. The dispatcher keeps them for each pass."""
@@ -52,7 +52,7 @@ def over_data_service(dataset: Any) -> Any:
 
     Raises DataError if data workers would not make each example once; the message names the part of `dataset`.
     """
-    if not os.environ.get(ADDRESS):
+    if not os.environ.get(DATA_SERVICE):
         return dataset
     if why := why_not(parts_of(dataset)):
         raise DataError(f"over_data_service: {why}")
@@ -64,7 +64,7 @@ def over_data_service(dataset: Any) -> Any:
 def source_of(x: Any, wanted: Wanted, place: Place) -> tuple[Source | None, str]:
     """The source of a Dataset that data workers make, in a job that has them, and what to say of it. None if they do
     not make it, and why. Raises DataError for a Dataset over the service that tasks cannot share."""
-    if not os.environ.get(ADDRESS) or not isinstance(x, tf.data.Dataset):
+    if not os.environ.get(DATA_SERVICE) or not isinstance(x, tf.data.Dataset):
         return None, ""
     batch, above = None, parts_of(x)
     while above and datasets.kind_of(above[0]) in datasets.PASSED_OVER:
@@ -160,7 +160,7 @@ def _again(parts: Sequence[Any], dataset: Any, seed: int) -> Any:
 
 def _distributed(dataset: Any, name: str) -> Any:
     service = tf.data.experimental.service
-    return dataset.apply(service.distribute(service.ShardingPolicy.DYNAMIC, os.environ[ADDRESS], job_name=name))
+    return dataset.apply(service.distribute(service.ShardingPolicy.DYNAMIC, os.environ[DATA_SERVICE], job_name=name))
 
 
 class ServedSource(FunctionSource):

@@ -8,18 +8,14 @@ dispatcher's process by an open connection, and begins anew when that ends.
 
 import contextlib
 import os
-import select
 import socket
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from dtjob_trainer.contract import exit_codes
-from dtjob_trainer.contract.task import Task, host_of
+from dtjob_trainer.contract.task import Task, host_of, port_of
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process.runtime import Runtime
 
-ADDRESS = "DTJOB_DATA_SERVICE"
-"""The variable with the dispatcher's address, `grpc://host:port`. Not set in a job without data workers."""
 HEARTBEAT_MS = 1000
 """How often a data worker asks the dispatcher for tasks."""
 POLL_SECONDS = 0.2
@@ -29,12 +25,12 @@ CONNECT_SECONDS = 5.0
 _dispatchers: list[Any] = []
 
 
-def dispatch(environ: Mapping[str, str]) -> None:
-    """Run the dispatcher in this process from now on. Raises TaskError if its port is taken."""
+def dispatch(task: Task) -> None:
+    """Run the dispatcher of the job of `task` in this process from now on. Raises TaskError if its port is taken."""
     import tensorflow as tf
 
     service = tf.data.experimental.service
-    port = int(environ[ADDRESS].rpartition(":")[2])
+    port = port_of(task.data_service)
     try:
         _dispatchers.append(service.DispatchServer(service.DispatcherConfig(port=port, protocol="grpc")))
     except (tf.errors.OpError, RuntimeError) as error:
@@ -46,14 +42,13 @@ def serve(here: Runtime, task: Task) -> NoReturn:
     import tensorflow as tf
 
     service = tf.data.experimental.service
-    dispatcher, own = (os.environ[name].rpartition("//")[2] for name in (ADDRESS, "DTJOB_DATA_ADDRESS"))
-    port = int(own.rpartition(":")[2])
+    dispatcher, own = task.data_service, task.data_address
     here.shutdown.training_begins()
     while not here.shutdown.signalled:
         if (line := _connect(dispatcher)) is None:
             here.shutdown.wait_signalled(POLL_SECONDS)
             continue
-        config = service.WorkerConfig(dispatcher, own, port, "grpc", heartbeat_interval_ms=HEARTBEAT_MS)
+        config = service.WorkerConfig(dispatcher, own, port_of(own), "grpc", heartbeat_interval_ms=HEARTBEAT_MS)
         server = service.WorkerServer(config)
         here.progress.report(state="serving")
         _watch(here, dispatcher, line)
@@ -68,27 +63,37 @@ def _watch(here: Runtime, dispatcher: str, line: socket.socket) -> None:
         if _is_closed(line):
             return
         waited += POLL_SECONDS
-        if waited >= RENEW_SECONDS:
-            following, waited = _connect(dispatcher), 0.0
-            if following is None or _is_closed(line):
+        # a name that is not found for a moment is no end: the worker would lose the elements that it has
+        if waited >= RENEW_SECONDS and (following := _connect(dispatcher)) is not None:
+            if not _have_one_end(line, following):
                 return
             line.close()
-            line = following
+            line, waited = following, 0.0
+
+
+def _have_one_end(line: socket.socket, following: socket.socket) -> bool:
+    """Whether both go to the same address. A lost node closes no connection, and a new chief has another address."""
+    try:
+        return bool(line.getpeername() == following.getpeername())
+    except OSError:  # one of them is closed
+        return False
 
 
 def _is_closed(line: socket.socket) -> bool:
     """Whether the other end has closed the connection; reads what it says."""
-    while select.select([line], [], [], 0)[0]:
-        try:
-            if not line.recv(4096):
-                return True
-        except OSError:
-            return True
-    return False
+    line.setblocking(False)
+    try:
+        while line.recv(4096):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _connect(address: str) -> socket.socket | None:
     """A connection to `host:port`; None if nobody listens."""
     with contextlib.suppress(OSError):
-        return socket.create_connection((host_of(address), int(address.rpartition(":")[2])), CONNECT_SECONDS)
+        return socket.create_connection((host_of(address), port_of(address)), CONNECT_SECONDS)
     return None

@@ -114,6 +114,7 @@ def test_a_task_knows_its_members_and_whether_it_only_serves(tmp_path: Path) -> 
         ({"DTJOB_RENDEZVOUS_ADDRESS": "2224"}, ["DTJOB_RENDEZVOUS_ADDRESS is '2224'", "host:port"]),
         ({"DTJOB_RENDEZVOUS_ADDRESS": "a:"}, ["DTJOB_RENDEZVOUS_ADDRESS is 'a:'", "host:port"]),
         ({"DTJOB_RENDEZVOUS_ADDRESS": "a:b"}, ["DTJOB_RENDEZVOUS_ADDRESS is 'a:b'", "host:port"]),
+        ({"DTJOB_DATA_SERVICE": "grpc://a"}, ["DTJOB_DATA_SERVICE is 'grpc://a'", "host:port"]),
     ],
 )
 def test_bad_values_are_named(tmp_path: Path, changes: dict[str, str], words: list[str]) -> None:
@@ -142,7 +143,8 @@ def test_the_evaluator_computes_alone() -> None:
 
 
 VARIABLES = ("INDEX", "ATTEMPT", "STRATEGY", "CHECKPOINT", "EVALUATION", "TENSORBOARD", "STRATEGY_OPTIONS",
-             "GRACE_SECONDS", "STATUS_PORT", "RENDEZVOUS_ADDRESS", "PARENT", "GPUS", "RESTART_SIGNALS")  # fmt: skip
+             "GRACE_SECONDS", "STATUS_PORT", "RENDEZVOUS_ADDRESS", "PARENT", "GPUS", "RESTART_SIGNALS", "DATA_SERVICE",
+             "DATA_ADDRESS")  # fmt: skip
 
 
 @fuzzed(60)

@@ -15,6 +15,7 @@ import pytest
 import tensorflow as tf
 
 from dtjob_trainer.contract.strategy import TRAITS
+from dtjob_trainer.contract.task import DATA_SERVICE, Task
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.errors import DataError
 from dtjob_trainer.loops.fit_data import FitData
@@ -30,15 +31,15 @@ def service() -> Iterator[None]:
     """A dispatcher and two data workers in this process."""
     with contextlib.ExitStack() as held:
         ports = [held.enter_context(socket.create_server(("", 0))).getsockname()[1] for _ in range(3)]
-    os.environ[servers.ADDRESS] = f"grpc://localhost:{ports[0]}"
-    servers.dispatch(os.environ)
+    os.environ[DATA_SERVICE] = f"grpc://localhost:{ports[0]}"
+    servers.dispatch(Task("job", "ns", "uid", "chief", 0, data_service=f"localhost:{ports[0]}"))
     service = tf.data.experimental.service
     workers = [
         service.WorkerServer(service.WorkerConfig(f"localhost:{ports[0]}", f"localhost:{port}", port, "grpc", 100))
         for port in ports[1:]
     ]
     yield
-    del os.environ[servers.ADDRESS]
+    del os.environ[DATA_SERVICE]
     del workers
     servers._dispatchers.clear()
 
@@ -181,6 +182,6 @@ def test_targets_beside_a_dataset_are_refused_as_in_a_job_without_data_workers()
 
 def test_validation_and_jobs_without_data_workers_are_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     assert source_of(SERVED.batch(8), Wanted(alike=True), ALONE) == (None, "")
-    monkeypatch.delenv(servers.ADDRESS)
+    monkeypatch.delenv(DATA_SERVICE)
     assert source_of(SERVED.batch(8), Wanted(), ALONE) == (None, "")
     assert over_data_service(SERVED) is SERVED
