@@ -15,11 +15,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from benchmarks import processes
 from benchmarks.replica_specs import replica_specs
 from dtjob.local.processes.addresses import free_ports
+from tests.trainer.support.local_runs import written_job
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(__file__).parent / "programs" / "first_step.py"
@@ -162,14 +161,7 @@ def by_run(directory: Path, case: str, *more: str) -> Start:
     }
     if strategy in TWO_CPUS:
         spec["strategyOptions"] = {"logicalCPUs": 2}
-    job = {
-        "apiVersion": "training.dtjob.dev/v1beta1",
-        "kind": "DistributedTrainingJob",
-        "metadata": {"name": "first-step"},
-        "spec": spec,
-    }
-    file = directory / "job.yaml"
-    file.write_text(yaml.safe_dump(job))
+    file = written_job(directory / "job.yaml", "first-step", **spec)
     command = [sys.executable, "-m", "dtjob", "run", str(file), "--work-dir", str(directory)]
     path = os.pathsep.join([str(ROOT / "operator"), str(ROOT / "trainer_image")])
     return Start([(command, {"PYTHONPATH": path})], *files)

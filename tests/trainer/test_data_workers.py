@@ -6,10 +6,9 @@ import signal
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.trainer.support.harness import PROGRAMS
-from tests.trainer.support.local_runs import LocalRun, Statuses
+from tests.trainer.support.local_runs import LocalRun, Statuses, written_job
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 N, EPOCHS, STEPS = 203, 8, 26
@@ -35,14 +34,7 @@ def test_a_killed_data_worker_does_not_interrupt_training_and_each_other_epoch_h
         "replicaSpecs": {"chief": {}, "worker": {"replicas": 1}, "data": {"replicas": 2}},
         "checkpoint": {"storage": {"volume": {"emptyDir": {}}}, "everySteps": 5},
     }
-    manifest = {
-        "apiVersion": "training.dtjob.dev/v1beta1",
-        "kind": "DistributedTrainingJob",
-        "metadata": {"name": "served"},
-        "spec": spec,
-    }
-    file = tmp_path / "job.yaml"
-    file.write_text(yaml.safe_dump(manifest))
+    file = written_job(tmp_path / "job.yaml", "served", **spec)
 
     def replaced(now: Statuses) -> bool:
         return now.get("data-1", {}).get("attempt") == 1 and now["data-1"]["state"] == "serving"

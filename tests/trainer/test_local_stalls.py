@@ -7,10 +7,9 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.trainer.support.harness import PROGRAMS
-from tests.trainer.support.local_runs import LocalRun
+from tests.trainer.support.local_runs import LocalRun, written_job
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
@@ -28,15 +27,7 @@ def job(directory: Path, *args: str, workers: int = 1) -> Path:
         "checkpoint": {"storage": {"volume": {"emptyDir": {}}}, "everySteps": STEPS},
         "failurePolicy": {"stallTimeoutSeconds": LIMIT, "rules": [{"action": "Restart", "onReasons": ["Stalled"]}]},
     }
-    manifest = {
-        "apiVersion": "training.dtjob.dev/v1beta1",
-        "kind": "DistributedTrainingJob",
-        "metadata": {"name": "stalling"},
-        "spec": spec,
-    }
-    file = directory / "job.yaml"
-    file.write_text(yaml.safe_dump(manifest))
-    return file
+    return written_job(directory / "job.yaml", "stalling", **spec)
 
 
 def test_a_hanging_data_function_is_a_stall_and_a_stopped_terminal_is_none(tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.trainer.support.local_runs import ROOT, LocalRun
+from tests.trainer.support.local_runs import ROOT, LocalRun, written_job
 
 PROGRAMS = ROOT / "tests" / "programs"
 SCRIPTS = sorted(str(path.relative_to(PROGRAMS)) for path in PROGRAMS.glob("*/*.py"))
@@ -91,21 +90,14 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def manifest(script: str, strategy: str, file: Path, **spec: Any) -> Path:
     """The job of a script, written to `file`."""
-    job = {
-        "apiVersion": "training.dtjob.dev/v1beta1",
-        "kind": "DistributedTrainingJob",
-        "metadata": {"name": "job"},
-        "spec": {
-            "strategy": strategy,
-            **STRATEGIES[strategy],
-            "program": {"entrypoint": str(PROGRAMS / script)},
-            "checkpoint": {"storage": {"volume": {"emptyDir": {}}}},
-            "failurePolicy": {"maxRestartsWithoutProgress": 0},
-            **spec,
-        },
+    default = {
+        "strategy": strategy,
+        **STRATEGIES[strategy],
+        "program": {"entrypoint": str(PROGRAMS / script)},
+        "checkpoint": {"storage": {"volume": {"emptyDir": {}}}},
+        "failurePolicy": {"maxRestartsWithoutProgress": 0},
     }
-    file.write_text(yaml.safe_dump(job))
-    return file
+    return written_job(file, "job", **{**default, **spec})
 
 
 def output_of(work_directory: Path) -> str:

@@ -40,6 +40,13 @@ def manifest(example: str, file: Path, epochs: int, **spec: Any) -> Path:
     return file
 
 
+def written_job(file: Path, name: str, **spec: Any) -> Path:
+    """A job with this spec, written to `file`."""
+    head = {"apiVersion": "training.dtjob.dev/v1beta1", "kind": "DistributedTrainingJob", "metadata": {"name": name}}
+    file.write_text(yaml.safe_dump({**head, "spec": spec}))
+    return file
+
+
 class LocalRun:
     """One `dtjob run -o json` and what its supervisors say."""
 
