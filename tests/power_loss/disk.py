@@ -167,7 +167,6 @@ class Disk:
             likely = chance.choice((0.0, 0.2, 0.5, 0.8, 1.0))
             self._make_durable([order for order in pending if chance.random() < likely])
         after = Disk(self.kind)
-        after.directories |= {number: Directory() for number in self.directories}
         for number, directory in self.directories.items():
             there = {name: file for name, (_, file) in directory.durable.items() if file is not None}
             after.directories[number] = Directory(there, {name: (0, file) for name, file in there.items()})

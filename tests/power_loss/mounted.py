@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mounted file system (FUSE) whose power can be cut: it records what all processes write, TensorFlow's C++ included.
+"""A mounted file system (FUSE) that records what all processes write, TensorFlow's C++ included, and loses power.
 
 `MountedDisk` starts it as a process of its own: a file system of the process that uses it would stand still with it.
 It needs Linux, root and /dev/fuse, and no package.
@@ -16,7 +16,8 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,19 +74,14 @@ class MountedDisk:
         self._process.wait()
 
     def changes(self) -> int:
-        """How many changes were recorded since the disk was new, or last came back."""
+        """How many changes were recorded since the disk was new, until power was lost for the first time."""
         return self._ask("changes")
 
-    def cut(self) -> None:
-        """Let every call of a process fail from now on: the power is gone. Processes are to be killed then."""
-        self._ask("cut")
-
-    def come_back(self, seed: int) -> None:
-        """Be there again after a power loss, with what it left. `seed` chooses that."""
-        self._ask("come_back", seed)
-
     def lose(self, after: int, seed: int) -> None:
-        """Be as after a power loss, which came after so many of the recorded changes. Can be called again."""
+        """Be as after a power loss, which came after so many of the recorded changes. Can be called again.
+
+        `seed` chooses what is left.
+        """
         self._ask("lose", after, seed)
 
     def _ask(self, *words: str | int) -> int:
@@ -111,11 +107,8 @@ class _Server:
         self._device, self._kind = device, kind
         self._disk = Disk(kind)
         self._record: list[Change] = []
-        """All since the disk was new, or came back to `_begin`."""
-        self._begin: list[Change] = []
-        """What makes the disk as it was then."""
-        self._replaying = False
-        self._off = False
+        """All changes from when the disk was new to the first power loss."""
+        self._recording = True
         self._last = ROOT
         """The last number of a file that was given."""
         self._written: dict[int, int] = {}
@@ -153,37 +146,20 @@ class _Server:
     def changes(self) -> int:
         return len(self._record)
 
-    def cut(self) -> None:
-        self._off = True
-
-    def come_back(self, seed: int) -> None:
-        self._replay(_making(self._disk.lose_power(random.Random(seed))))
-        self._begin, self._record = _making(self._disk), []
-        self._off = self._replaying = False
-
     def lose(self, after: int, seed: int) -> None:
-        self._replaying = True
-        self._replay(self._begin, self._record[:after])
-        lost = self._disk.lose_power(random.Random(seed))
-        self._replay(_making(lost))
+        self._recording = False
+        self._replay(self._record[:after])
+        self._replay(_making(self._disk.lose_power(random.Random(seed))))
 
-    def _replay(self, begin: list[Change], record: list[Change] | None = None) -> None:
+    def _replay(self, changes: Iterable[Change]) -> None:
         """Numbers are new each time: the kernel knows nothing of the files."""
-        self._disk, begun = Disk(self._kind), self._last
-        # the root keeps its number
-        shift = {ROOT: ROOT}
-
-        def of(number: int | None) -> int | None:
-            return None if number is None else shift[number]
-
-        for position, change in enumerate([*begin, *(record or [])]):
+        self._disk = Disk(self._kind)
+        numbers = {ROOT: ROOT}
+        for change in changes:
             if isinstance(change, Made):
-                begun += 1
-                shift[change.number] = begun
-            self._disk.apply(_renumbered(change, of))
-            if position == len(begin) - 1:
-                self._disk = _all_durable(self._disk)
-        self._last = begun
+                self._last += 1
+                numbers[change.number] = self._last
+            self._disk.apply(_renumbered(change, numbers))
 
     # requests of the kernel
 
@@ -193,8 +169,6 @@ class _Server:
             return
         body, number = b"", 0
         try:
-            if self._off and operation != 26:
-                raise _Refused(errno.EIO)
             if operation not in self._answers:
                 raise _Refused(errno.ENOSYS)
             body = self._answers[operation](node, request[_IN.size :])
@@ -204,7 +178,7 @@ class _Server:
 
     def _do(self, *changes: Change) -> None:
         for change in changes:
-            if not self._replaying:
+            if self._recording:
                 self._record.append(change)
             self._disk.apply(change)
             if isinstance(change, Written | Resized | Made):
@@ -292,8 +266,8 @@ class _Server:
 
     def _rename(self, directory: int, body: bytes) -> bytes:
         (to,) = struct.unpack_from("<Q", body)
+        # The fields before the names have zeros at their end.
         old, new = (each.decode() for each in body.rstrip(b"\0").rsplit(b"\0", 2)[-2:])
-        # the fields before the names have zeros at their end
         number, there = self._find(directory, old), self._names(to).get(new)
         if there is not None and there in self._disk.directories and self._names(there):
             raise _Refused(errno.ENOTEMPTY)
@@ -351,25 +325,11 @@ def _text(body: bytes) -> str:
     return body[: body.index(b"\0")].decode()
 
 
-def _renumbered(change: Change, of: Callable[[int | None], int | None]) -> Change:
-    def known(number: int) -> int:
-        found = of(number)
-        assert found is not None
-        return found
-
-    match change:
-        case Named(changes):
-            return Named(tuple((known(directory), name, of(number)) for directory, name, number in changes))
-        case Made(number, is_directory):
-            return Made(known(number), is_directory)
-        case Written(number, offset, data):
-            return Written(known(number), offset, data)
-        case Resized(number, size):
-            return Resized(known(number), size)
-        case Synced(number):
-            return Synced(known(number))
-        case Closed(number):
-            return Closed(known(number))
+def _renumbered(change: Change, numbers: Mapping[int, int]) -> Change:
+    if isinstance(change, Named):
+        changes = change.changes
+        return Named(tuple((numbers[of], name, None if to is None else numbers[to]) for of, name, to in changes))
+    return replace(change, number=numbers[change.number])
 
 
 def _making(disk: Disk) -> list[Change]:
@@ -388,12 +348,6 @@ def _making(disk: Disk) -> list[Change]:
                     changes.append(Written(number, 0, bytes(disk.files[number].now)))
             changes.append(Named(((directory, name, number),)))
     return changes
-
-
-def _all_durable(disk: Disk) -> Disk:
-    for number in (*disk.directories, *disk.files):
-        disk.apply(Synced(number))
-    return disk
 
 
 def main(where: str, kind: str) -> None:
