@@ -14,6 +14,10 @@ from dtjob.kube.endpoints.metrics import Metrics
 from dtjob.objects.manifest import Manifest
 
 RESTARTS = {"dtjob_restarts_total": "training", "dtjob_evaluator_restarts_total": "evaluator"}
+JOBS = "dtjob_jobs"
+STEPS = {"dtjob_job_step": "progress", "dtjob_job_checkpoint_step": "checkpoint"}
+"""Gauges of a step, with the block of the status that has the step."""
+GAUGES = (JOBS, "dtjob_job_ready_tasks", "dtjob_job_tasks", "dtjob_job_restarts", *STEPS)
 Sample = tuple[str, frozenset[tuple[str, str]]]
 """The name of a metric, and its labels."""
 
@@ -49,18 +53,17 @@ class Meters(Observer):
             status = job["status"]
             of = {"job_namespace": job["metadata"]["namespace"], "job_name": job["metadata"]["name"]}
             by_phase = {"phase": status["phase"], "strategy": job["spec"]["strategy"]}
-            wanted["dtjob_jobs", frozenset(by_phase.items())] += 1
+            wanted[JOBS, frozenset(by_phase.items())] += 1
             if status["phase"] in ENDED:
                 continue
             ready, tasks = map(int, status["ready"].split("/"))
             said: dict[str, int | None] = {"dtjob_job_ready_tasks": ready, "dtjob_job_tasks": tasks}
-            for block, name in (("progress", "dtjob_job_step"), ("checkpoint", "dtjob_job_checkpoint_step")):
+            for name, block in STEPS.items():
                 said[name] = (status.get(block) or {}).get("step")
             wanted.update({(name, frozenset(of.items())): value for name, value in said.items() if value is not None})
             for cause, count in (status.get("restarts") or {}).get("causes", {}).items():
                 wanted["dtjob_job_restarts", frozenset({**of, "cause": cause}.items())] = count
-        names = {name for name, _ in wanted}
-        found = {one: value for one, value in self._samples().items() if one[0] in names}
+        found = {one: value for one, value in self._samples().items() if one[0] in GAUGES}
         assert found == dict(wanted), f"the metrics say {found}, and the statuses {wanted}"
 
     def _samples(self) -> dict[Sample, float]:

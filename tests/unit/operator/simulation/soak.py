@@ -34,7 +34,7 @@ SHORTEST, LONGEST = 600.0, 6 * 3600.0
 TIME_TO_LIVE = 1800
 """Seconds that a job stays after its end."""
 ROOM, SLACK = 1.1, 20
-"""What may be kept at the end, in parts of what was kept in the middle; and so many looks of jobs under way more."""
+"""What may be kept in the last third of the day: `ROOM` times what was kept before, and `SLACK` entries more."""
 _CODE = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
 
 Row = dict[str, int]
@@ -51,11 +51,9 @@ class Day:
         self._world = World(self._next_job(), Observer())
         self._next_resync = RESYNC_SECONDS
 
-    def rows(self, hours: float) -> Iterator[Row]:
+    def rows(self, hours: int) -> Iterator[Row]:
         """One row after each hour."""
-        for hour in itertools.count(1):
-            if hour > hours:
-                break
+        for hour in range(1, hours + 1):
             while self._world.loop.time() < 3600.0 * hour:
                 self._tick()
             yield {"hour": hour, **self._kept()}
@@ -71,10 +69,13 @@ class Day:
 
     def _tick(self) -> None:
         world, cluster = self._world, self._world.cluster
-        there = [one["metadata"]["name"] for one in cluster.of_kind(KIND)]
+        there = sorted(one["metadata"]["name"] for one in cluster.of_kind(KIND))
         for _ in range(min(self._jobs - len(there), max(1, self._jobs // 20))):
             world.apply(self._next_job())
-        self._collect(set(there))
+        for name in there:  # users delete one in a hundred each hour
+            if self._chance.random() < 0.01 * TICK_SECONDS / 3600.0:
+                cluster.remove(KIND, name)
+        self._collect()
         for pod in cluster.of_kind("Pod"):
             self._act(pod)
         world.run(TICK_SECONDS)
@@ -84,21 +85,17 @@ class Day:
         for grown in (cluster.log, cluster.events, cluster.calls):  # the simulation's own
             grown.clear()
 
-    def _collect(self, there: set[str]) -> None:
-        """The garbage collector removes what belonged to a job that is gone. Users delete one in a hundred."""
+    def _collect(self) -> None:
+        """The garbage collector removes what belonged to a job that is gone."""
         cluster = self._world.cluster
-        for name in sorted(there):
-            if name in self._ends and self._chance.random() < 0.01 * TICK_SECONDS / 3600.0:
-                cluster.remove(KIND, name)
-                there.discard(name)
+        gone = {name for name in self._ends if (KIND, name) not in cluster.objects}
         for kind, name in [key for key in cluster.objects if key[0] != KIND]:
-            owners = cluster.objects[kind, name]["metadata"].get("ownerReferences") or [{"name": ""}]
-            if owners[0]["name"] in self._ends | dict.fromkeys(there) and owners[0]["name"] not in there:
+            owners = cluster.objects[kind, name]["metadata"].get("ownerReferences") or ()
+            if any(owner["name"] in gone for owner in owners):
                 cluster.remove(kind, name)
-        for name in self._ends.keys() - there - {f"job-{self.begun}"}:
-            if (KIND, name) not in cluster.objects:
-                del self._ends[name]
-                self.removed += 1
+        for name in gone:
+            del self._ends[name]
+        self.removed += len(gone)
 
     def _act(self, pod: Manifest) -> None:
         """What its kubelet and its program do."""

@@ -64,7 +64,7 @@ class Endings(Deadlines, Programs):
         assert self.versions() == versions
 
     def check_metrics(self) -> None:
-        """metric-is-status: The metrics count the restarts that the statuses count, and tell the same of each job."""
+        """restarts-are-metered: The metrics count the restarts that the statuses count."""
         rules, counted = self.world.cluster.rules, self.world.meters.restarts()
         written = +(rules.restarts_written - rules.restarts_untold)
         assert +counted == written, f"the metrics count {counted} of {written}"
