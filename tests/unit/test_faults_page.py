@@ -20,6 +20,30 @@ def test_each_invariant_of_random_histories_names_its_check() -> None:
         assert ast.get_docstring(found[0]), f"{name}: {check} has no docstring"
 
 
+def test_the_checks_of_a_power_loss_are_the_tests_that_use_its_disk() -> None:
+    files = [
+        *(ROOT / "tests" / "unit" / "trainer").rglob("test_*.py"),
+        *(ROOT / "tests/unit/operator/local").glob("*.py"),
+    ]
+    found = [
+        name
+        for file in files
+        for name in re.findall(r"^def (test_\w+)\(\s*(?:\w+: Any, )?disk\b", file.read_text(), re.M)
+    ]
+    assert found
+    assert sorted(re.findall(r"\| `(test_\w+)` \|$", PAGE, re.M)) == sorted(found)
+
+
+def test_the_checks_of_whole_lives_are_there() -> None:
+    section = PAGE.partition("## Any one call of the operator")[2]
+    rows = re.findall(r"\| (`.+`) in `(\w+\.py)` \|$", section, re.M)
+    assert len(rows) >= 7
+    for names, file in rows:
+        source = (ROOT / "tests" / "cluster" / "crashes" / file).read_text()
+        for name in re.findall(r"`(?:\w+\.)?(\w+)`", names):
+            assert f"def {name}(" in source, f"{file} has no {name}"
+
+
 def test_the_tests_of_foreign_input_are_those_of_make_fuzz() -> None:
     named = re.findall(r"\| `(tests/unit/[\w/]+\.py)` \|$", PAGE, re.M)
     target = re.search(r"^FUZZED :=(.*?)\n\w", (ROOT / "Makefile").read_text(), re.M | re.S)

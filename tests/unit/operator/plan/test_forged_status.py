@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A status that somebody has changed in any way, as Hypothesis makes it up: the operator plans on, and whatever the API
-server would store of its own status it takes."""
+"""The operator plans on with a status that somebody has changed in any way, and writes a status that is stored.
+
+Hypothesis makes the changes up.
+"""
 
 import json
 from copy import deepcopy
