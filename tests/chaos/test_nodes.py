@@ -91,6 +91,7 @@ def check_bits(undisturbed: Sequence[Ended], jobs: Sequence[Ended]) -> None:
     """Each synchronous job has ended with the bits of its undisturbed run, the others with its variables."""
     everything = [*undisturbed, *jobs]
     bits = dict(zip((job.name for job in everything), weights.of_runs(job.saved for job in everything), strict=True))
+    assert all(bits.values()), "a job has left no checkpoint"
     right = {job.kind.name: bits[job.name] for job in undisturbed}
     for job in jobs:
         if job.kind.synchronous:

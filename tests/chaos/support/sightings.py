@@ -4,7 +4,7 @@
 import threading
 from collections import Counter, defaultdict
 
-from dtjob.objects import labels, topology
+from dtjob.objects import labels
 from tests.chaos.support.bed import JOBS, Bed
 from tests.chaos.support.patience import is_outage
 from tests.e2e.jobs.support.training_job import running
@@ -59,8 +59,7 @@ class Sightings:
             seen.add(pod["metadata"]["uid"])
             if len(seen) > 1:
                 self._note(f"pod {name} was created twice: {sorted(seen)}")
-        alive = [pod for pod in self.pods.values() if running(pod) and "deletionTimestamp" not in pod["metadata"]]
-        tasks = Counter((labels.of(pod)[labels.JOB_NAME], labels.task_id(pod)) for pod in alive)
+        tasks = Counter((labels.of(pod)[labels.JOB_NAME], labels.task_id(pod)) for pod in self.alive())
         for (job, task), count in tasks.items():
             if count > 1:
                 self._note(f"{count} pods of {job}'s {task} run at once")
@@ -85,7 +84,6 @@ class Sightings:
         if what not in self.broken:
             self.broken.append(what)
 
-    def attempts(self, job: str) -> dict[str, int]:
-        """The highest attempt of each of a job's tasks that is there."""
-        ours = [pod for pod in self.pods.values() if labels.of(pod)[labels.JOB_NAME] == job]
-        return {labels.task_id(pod): topology.attempt_of(pod) for pod in sorted(ours, key=topology.attempt_of)}
+    def alive(self) -> list[Object]:
+        """The pods of the last look that run and are not being deleted."""
+        return [pod for pod in self.pods.values() if running(pod) and "deletionTimestamp" not in pod["metadata"]]

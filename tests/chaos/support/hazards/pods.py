@@ -8,7 +8,6 @@ from tests.chaos.support import clocks
 from tests.chaos.support.bed import JOBS
 from tests.chaos.support.hazards.hazard import Done, World
 from tests.chaos.support.processes import Process, largest, of_container
-from tests.e2e.jobs.support.training_job import running
 from tools.cluster.rest import Object
 from tools.node.node import directory
 
@@ -19,8 +18,8 @@ JUMPS = (-7200, -300, -30, 30, 300, 7200)
 
 
 def _victim(world: World) -> Object | None:
-    pods = [pod for pod in world.sightings.pods.values() if running(pod) and "deletionTimestamp" not in pod["metadata"]]
-    return world.chance.choice(sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))) if pods else None
+    pods = sorted(world.sightings.alive(), key=lambda pod: str(pod["metadata"]["name"]))
+    return world.chance.choice(pods) if pods else None
 
 
 def _processes(world: World) -> tuple[str, list[Process]]:
@@ -34,6 +33,17 @@ def _operator(world: World) -> tuple[Object | None, list[Process]]:
         if "deletionTimestamp" not in pod["metadata"] and (found := of_container(pod, OPERATOR)):
             return pod, found
     return None, []
+
+
+def _frozen(world: World, pod: str, processes: list[Process], seconds: tuple[int, ...]) -> Done:
+    """SIGSTOP for these processes of a pod, and SIGCONT later."""
+
+    def send(number: signal.Signals) -> None:
+        for process in processes:
+            process.send(number)
+
+    send(signal.SIGSTOP)
+    return Done(pod, lambda: send(signal.SIGCONT), world.chance.choice(seconds))
 
 
 def pod_deleted(world: World) -> Done | None:
@@ -73,24 +83,13 @@ def training_process_killed(world: World) -> Done | None:
 def training_process_frozen(world: World) -> Done | None:
     """SIGSTOP, and SIGCONT later."""
     name, found = _processes(world)
-    if not found:
-        return None
-    process = largest(found)
-    process.send(signal.SIGSTOP)
-    return Done(name, lambda: process.send(signal.SIGCONT), world.chance.choice((1, 5, 15, 40)))
+    return _frozen(world, name, [largest(found)], (1, 5, 15, 40)) if found else None
 
 
 def container_frozen(world: World) -> Done | None:
     """SIGSTOP for each process of a container, its supervisor too, and SIGCONT later."""
     name, found = _processes(world)
-    for process in found:
-        process.send(signal.SIGSTOP)
-
-    def undo() -> None:
-        for process in found:
-            process.send(signal.SIGCONT)
-
-    return Done(name, undo, world.chance.choice((5, 20, 60))) if found else None
+    return _frozen(world, name, found, (5, 20, 60)) if found else None
 
 
 def operator_killed(world: World) -> Done | None:
@@ -113,16 +112,7 @@ def operator_pod_deleted(world: World) -> Done | None:
 def operator_frozen(world: World) -> Done | None:
     """SIGSTOP, and SIGCONT later, when another one may lead."""
     pod, found = _operator(world)
-    if pod is None:
-        return None
-    for process in found:
-        process.send(signal.SIGSTOP)
-
-    def undo() -> None:
-        for process in found:
-            process.send(signal.SIGCONT)
-
-    return Done(pod["metadata"]["name"], undo, world.chance.choice((5, 20)))
+    return _frozen(world, pod["metadata"]["name"], found, (5, 20)) if pod else None
 
 
 def operators_clock_jumps(world: World) -> Done | None:
