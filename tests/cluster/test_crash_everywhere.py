@@ -59,6 +59,7 @@ def test_a_job_comes_to_the_same_whatever_befalls_any_one_call(lives: list[Slot]
     """The same status, restarts, incidents and objects, no two living pods of a task, and no event twice."""
     first = undisturbed(lives, STORIES)
     chosen = [life for life in some(product(first), ONE_IN) if ONLY in str(life)]
+    assert chosen, f"no life has the words {ONLY!r}"
     report = Report(len(chosen))
     play(lives, batches(chosen), {story: life.outcome for story, life in first.items()}, report)
     print(report)

@@ -12,7 +12,7 @@ OF_A_CLUSTER = ("localqueues", "clusterqueues", "resourceflavors", "workloadprio
 HASHED = ("configmaps", "workloads")
 """Their names end with a hash of what is another in each life."""
 BY_KOPF = " by kopf"
-LAG = 3
+LAG = 2
 """How many changes of jobs and pods a lagging API server does not have yet."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tools.cluster.rest import Api, Object
+from tools.cluster.rest import Api, Object, path_of
 
 PATIENCE = 300.0
 """Seconds for one wait: many operators share a machine that may be busy with other things."""
@@ -64,7 +64,7 @@ class Observer:
         version = ""
         while not self._stopping.is_set():
             if not version:
-                listing = self._api.call("GET", self._path(resource))
+                listing = self._api.call("GET", path_of(resource, self._namespace))
                 version = listing["metadata"]["resourceVersion"]
                 for item in listing["items"]:
                     self._take(resource, "ADDED", item)
@@ -74,11 +74,6 @@ class Observer:
                     break
                 version = item["metadata"]["resourceVersion"]
                 self._take(resource, kind, item)
-
-    def _path(self, resource: str) -> str:
-        group = "api/v1" if resource == "pods" else "apis/training.dtjob.dev/v1beta1"
-        plural = "pods" if resource == "pods" else "distributedtrainingjobs"
-        return f"{group}/namespaces/{self._namespace}/{plural}"
 
     def _take(self, resource: str, kind: str, item: Object) -> None:
         meta, objects = item["metadata"], self._objects[resource]

@@ -22,7 +22,7 @@ from tests.cluster.support.api_proxy import ApiProxy, AsOf, Call, Verdict, Watch
 from tests.cluster.support.forked_operator import ForkedOperator, Template
 from tests.cluster.support.kubelet import Kubelet
 from tools.cluster.control_plane import ControlPlane
-from tools.cluster.rest import Api
+from tools.cluster.rest import Api, path_of
 
 EVENTS_WITHIN = 30.0
 """Seconds within which all events of a job are recorded: a call that fails is tried again, and others wait."""
@@ -44,7 +44,6 @@ class Played:
     steps: list[Step] = field(default_factory=list)
     outcome: Outcome = field(default_factory=Outcome)
     wrong: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
     def __str__(self) -> str:
         return f"{self.story}: {self.step}: {self.what}"
@@ -101,7 +100,6 @@ class Slot:
 
     def _live(self, played: Played, wanted: dict[str, Outcome]) -> None:
         """Play one of them, and see what came of it."""
-        began = time.monotonic()
         life = Life(self._api, self.namespace, played.name, self._kubelet, self._observer)
         try:
             STORIES[played.story](life)
@@ -112,7 +110,6 @@ class Slot:
             with contextlib.suppress(Exception):
                 life.delete()
         played.wrong += self._observer.broken.pop(played.name, [])
-        played.seconds = time.monotonic() - began
 
     def _end(self, played: Played, life: Life, wanted: Outcome | None) -> None:
         """Take down what it came to, delete the job, and see that nothing is left of it."""
@@ -136,7 +133,7 @@ class Slot:
         counted: Counter[str] = Counter()
         for uid in uids:
             query = {"fieldSelector": f"involvedObject.uid={uid}"}
-            for one in self._api.call("GET", f"api/v1/namespaces/{self.namespace}/events", None, query)["items"]:
+            for one in self._api.call("GET", path_of("events", self.namespace), None, query)["items"]:
                 if one["reason"] not in OF_CALLS:
                     counted[one["reason"]] += one["count"]
         return counted
@@ -181,7 +178,7 @@ class Slot:
     def _kill(self, what: What) -> None:
         with self._lock:
             self._operator.kill()
-            version = str(sorted(self._observer.versions)[-LAG:][0])
+            version = str(sorted(self._observer.versions)[-LAG - 1 :][0])
             jobs = {PLURAL, PLURAL + BY_KOPF}
             lists = {step.resource for _, step in self._counts if step.method == "LIST"}
             others = {one for one in lists - jobs if not one.startswith("/")}  # what is served is no list of objects

@@ -208,7 +208,7 @@ def deleted_and_made_again(life: Life) -> None:
     life.hang("chief-0-0")
     life.delete()
     life.create()
-    life.observer.wait(lambda: life.pods and "chief-0-0" in life.pods, "the chief of the first hangs")
+    life.observer.wait(lambda: "chief-0-0" in life.pods, "the chief of the first hangs")
     life.release("chief-0-0")
     life.runs(0)
     life.succeeds(0)

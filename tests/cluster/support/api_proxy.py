@@ -209,18 +209,19 @@ class ApiProxy:
         async for chunk in answer.content.iter_any():
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                if watched.events == watched.whole and watched.then == "cut":
+                if watched.events != watched.whole:
+                    watched.events += 1
+                    await response.write(line + b"\n")
+                elif watched.then == "cut":
                     await response.write(line[: len(line) // 2])
                     _reset(request)
                     raise ConnectionResetError
-                if watched.events == watched.whole and watched.then == "silent":
+                elif watched.then == "silent":
                     await asyncio.Event().wait()
-                if watched.events == watched.whole:
+                else:
                     status = _status(Answer(410, "Expired"))
                     await response.write(json.dumps({"type": "ERROR", "object": status}).encode() + b"\n")
                     return
-                watched.events += 1
-                await response.write(line + b"\n")
 
     async def _unanswered(self, request: web.Request, do: Callable[[], None]) -> web.StreamResponse:
         """Do it, which may take a while, and reset the connection."""
