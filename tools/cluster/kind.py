@@ -35,6 +35,8 @@ VOLUMES = PurePosixPath("/dtjob-volumes")
 """One directory of this machine, as every node sees it."""
 WORKERS = 2
 READY_SECONDS = 180
+IMAGE = "DTJOB_E2E_KIND_IMAGE"
+"""The variable that names the image of the nodes. kind has its own otherwise."""
 JANITOR = 'cat >/dev/null; exec "$@" >/dev/null 2>&1'
 
 
@@ -115,15 +117,8 @@ class KindCluster:
     def _create(self, directory: Path) -> None:
         file = directory / "kind.yaml"
         file.write_text(yaml.safe_dump(config(self._volumes)))
-        image = os.environ.get("DTJOB_E2E_KIND_IMAGE")  # kind's own default otherwise
-        create = self._command(
-            "create", "cluster", "--name", CLUSTER, "--config", str(file), "--kubeconfig", str(self.kubeconfig),
-            f"--wait={READY_SECONDS}s", *(["--image", image] if image else []),
-        )  # fmt: skip
         docker.weigh(1 + WORKERS)
-        done = subprocess.run(create, capture_output=True, text=True)
-        if done.returncode:
-            raise UnavailableError(f"kind: {complaint(done.stderr)}")
+        create(self._programs["kind"], CLUSTER, self.kubeconfig, "--config", file)
         self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={READY_SECONDS}s")
         self.nodes = self.wait_for_workers()
         self.enforces_network_policies = self.network_enforces_policies()
@@ -161,6 +156,22 @@ def programs(say: Callable[[str], None] = print) -> dict[str, Path]:
     there = shutil.which("kind")
     found = binaries.find(["kubectl"] if there else ["kubectl", "kind"], say)
     return {**found, "kind": Path(there)} if there else found
+
+
+def create(program: Path, name: str, kubeconfig: Path, *options: str | Path) -> None:
+    """Make a cluster with kind, whose nodes are of the image that IMAGE names. Raises UnavailableError."""
+    image = os.environ.get(IMAGE)
+    given = ["--image", image] if image else []
+    wait = f"--wait={READY_SECONDS}s"
+    call(program, "create", "cluster", "--name", name, "--kubeconfig", kubeconfig, wait, *options, *given)
+
+
+def call(program: Path, *arguments: str | Path) -> str:
+    """Run kind and return what it printed. Raises UnavailableError with its complaint."""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise UnavailableError(f"kind: {complaint(done.stderr)}")
+    return done.stdout
 
 
 def config(volumes: Path) -> Object:

@@ -17,30 +17,26 @@ from tools.kind import docker, node_image
 from tools.node.packages import UnavailableError
 
 CLUSTER = "dtjob"
-IMAGE = "DTJOB_E2E_KIND_IMAGE"
-"""The variable that names the image of kind's nodes. kind has its own otherwise."""
 
 
 def up() -> int:
     """Start the cluster and say how to use it. Returns the exit code."""
     programs = prepare()
-    if CLUSTER not in run(programs["kind"], "get", "clusters").split():
-        image = os.environ.get(IMAGE)
+    if CLUSTER not in kind.call(programs["kind"], "get", "clusters").split():
+        choose_image()
         built = images.build(say=say)
         say("starting kind's cluster ...")
-        given = [f"--image={image}"] if image else []
-        ready = f"--wait={kind.READY_SECONDS}s"
-        run(programs["kind"], "create", "cluster", "--name", CLUSTER, "--kubeconfig", kubeconfig(), ready, *given)
+        kind.create(programs["kind"], CLUSTER, kubeconfig())
         for each in built.values():
-            run(programs["kind"], "load", "image-archive", each.archive, "--name", CLUSTER)
+            kind.call(programs["kind"], "load", "image-archive", each.archive, "--name", CLUSTER)
     for line in instructions():
         say(line)
     return 0
 
 
 def prepare() -> dict[str, Path]:
-    """Let this process find Docker and the programs, and return where the programs are. Without a registry the image of
-    kind's nodes is built. Raises UnavailableError, BinariesError or ImagesError."""
+    """Let this process find Docker and the programs, and return where the programs are. Raises UnavailableError or
+    BinariesError."""
     docker.ensure(say)
     docker.weigh(1 + kind.WORKERS)
     programs = kind.programs(say) | binaries.find(["helm"], say)
@@ -49,11 +45,18 @@ def prepare() -> dict[str, Path]:
     for name, path in programs.items():
         docker.link(directory / name, path)
     os.environ["PATH"] = f"{directory}:{os.environ['PATH']}"
+    return programs
+
+
+def choose_image() -> None:
+    """Let new clusters have nodes of our image, if no registry answers or a variable names a version of Kubernetes.
+
+    The image is built unless Docker has it. Raises BinariesError or ImagesError.
+    """
     engine = images.Engine("docker", ("docker",))
     chosen = os.environ.get("DTJOB_KUBERNETES")
-    if not os.environ.get(IMAGE) and (chosen or not engine.has(images.IMAGES["operator"].base)):
-        os.environ[IMAGE] = node_image.ensure(engine, say)
-    return programs
+    if not os.environ.get(kind.IMAGE) and (chosen or not engine.has(images.IMAGES["operator"].base)):
+        os.environ[kind.IMAGE] = node_image.ensure(engine, say)
 
 
 def instructions() -> list[str]:
@@ -76,7 +79,7 @@ def down() -> int:
     if not docker.answers():
         os.environ.update(docker.ours())
     if docker.answers():
-        run(kind.programs(say)["kind"], "delete", "cluster", "--name", CLUSTER, "--kubeconfig", kubeconfig())
+        kind.call(kind.programs(say)["kind"], "delete", "cluster", "--name", CLUSTER, "--kubeconfig", kubeconfig())
     docker.stop()
     say("kind's cluster is gone")
     return 0
@@ -88,6 +91,7 @@ def execute(command: list[str]) -> int:
     before = docker.running()
     try:
         prepare()
+        choose_image()
         return subprocess.run(command).returncode
     finally:
         if not before:
@@ -97,14 +101,6 @@ def execute(command: list[str]) -> int:
 def kubeconfig() -> Path:
     """The administrator's file of the cluster."""
     return docker.home() / "kubeconfig"
-
-
-def run(program: Path, *arguments: str | Path) -> str:
-    """Run kind and return what it printed. Raises UnavailableError with its complaint."""
-    done = subprocess.run([program, *arguments], capture_output=True, text=True)
-    if done.returncode:
-        raise UnavailableError(f"kind: {kind.complaint(done.stderr)}")
-    return done.stdout
 
 
 def say(line: str) -> None:
