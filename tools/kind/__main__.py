@@ -3,7 +3,7 @@
 
 python -m tools.kind up             # `make kind`: Docker, a cluster of one node, and both images on it
 python -m tools.kind down           # `make kind-down`: removes the cluster, and ends the Docker that was started here
-python -m tools.kind exec COMMAND   # runs a command with that Docker, kind, kubectl and helm, such as the tests
+python -m tools.kind exec COMMAND   # runs a command with that Docker and both images, such as the tests
 """
 
 import os
@@ -23,8 +23,7 @@ def up() -> int:
     """Start the cluster and say how to use it. Returns the exit code."""
     programs = prepare()
     if CLUSTER not in kind.call(programs["kind"], "get", "clusters").split():
-        choose_image()
-        built = images.build(say=say)
+        built = build()
         say("starting kind's cluster ...")
         kind.create(programs["kind"], CLUSTER, kubeconfig())
         for each in built.values():
@@ -48,15 +47,17 @@ def prepare() -> dict[str, Path]:
     return programs
 
 
-def choose_image() -> None:
-    """Let new clusters have nodes of our image, if no registry answers or a variable names a version of Kubernetes.
+def build() -> dict[str, images.Image]:
+    """Build the images that a new cluster needs: of the operator, of the trainer, and of kind's nodes.
 
-    The image is built unless Docker has it. Raises BinariesError or ImagesError.
+    Nodes have kind's own image if a registry answers and no variable names a version of Kubernetes. Raises
+    BinariesError or ImagesError.
     """
     engine = images.Engine("docker", ("docker",))
     chosen = os.environ.get("DTJOB_KUBERNETES")
     if not os.environ.get(kind.IMAGE) and (chosen or not engine.has(images.IMAGES["operator"].base)):
         os.environ[kind.IMAGE] = node_image.ensure(engine, say)
+    return images.build(say=say)
 
 
 def instructions() -> list[str]:
@@ -86,12 +87,12 @@ def down() -> int:
 
 
 def execute(command: list[str]) -> int:
-    """Run a command that finds Docker, kind, kubectl and helm. A Docker that was not there before ends with it. Returns
-    the command's exit code."""
+    """Run a command that finds Docker, kind, kubectl, helm and the images. A Docker that was not there before ends with
+    it. Returns the command's exit code."""
     before = docker.running()
     try:
         prepare()
-        choose_image()
+        build()
         return subprocess.run(command).returncode
     finally:
         if not before:
