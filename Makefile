@@ -45,7 +45,7 @@ cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 cluster-slow: $(STAMP) binaries  ## Those of them that `make test` leaves out: racks, and small benchmarks of the operator
 	@$(BIN)/python -m pytest -m slow tests/cluster
 
-crash-everywhere: $(STAMP) binaries  ## Kill the operator after each of its calls, and fail each call in every way, in eleven lives of jobs (hours; ONLY=killed, ONE_IN=10: fewer)
+crash-everywhere: $(STAMP) binaries  ## Kill the operator after each of its calls, and fail each call, in eleven lives of jobs (hours; ONLY=killed, ONE_IN=10: fewer)
 	@DTJOB_CRASH_ONE_IN=$(or $(ONE_IN),1) DTJOB_CRASH_ONLY='$(ONLY)' DTJOB_CRASH_SLOTS=$(or $(SLOTS),8) \
 		$(BIN)/python -m pytest --timeout=0 -s tests/cluster/test_crash_everywhere.py
 
@@ -56,10 +56,11 @@ mutations: $(STAMP) binaries  ## Compare dtjob validate and an API server on 20,
 FUZZED := tests/unit/operator/plan/test_forged_status.py tests/unit/operator/plan/seen/test_report.py \
 	tests/unit/trainer/checkpoint/test_damaged_directories.py tests/unit/trainer/contract/test_task.py \
 	tests/unit/trainer/rendezvous/test_rendezvous_histories.py tests/unit/trainer/supervisor/test_hostile_requests.py
+fuzz: SEED := $(or $(SEED),$(shell echo $$RANDOM))
 fuzz: $(STAMP) binaries  ## Feed 2,000 random requests, reports, statuses, checkpoint directories, environments and manifests (FUZZ=…, SEED=…)
-	@seed=$(or $(SEED),$$RANDOM); echo "make fuzz SEED=$$seed makes up the same again"; \
-	DTJOB_FUZZ=$(or $(FUZZ),2000) $(BIN)/python -m pytest --timeout=0 --hypothesis-seed=$$seed $(FUZZED)
-	@$(MAKE) --no-print-directory mutations MUTATIONS=$(or $(FUZZ),2000)
+	@echo "make fuzz SEED=$(SEED) makes up the same again"
+	@DTJOB_FUZZ=$(or $(FUZZ),2000) $(BIN)/python -m pytest --timeout=0 --hypothesis-seed=$(SEED) $(FUZZED)
+	@$(MAKE) --no-print-directory mutations MUTATIONS=$(or $(FUZZ),2000) SEED=$(SEED)
 
 trainer: $(STAMP)  ## Only the tests that run TensorFlow processes
 	@$(BIN)/python -m pytest tests/trainer
@@ -93,7 +94,7 @@ fit-table: $(STAMP)  ## Train with each argument and kind of data under every st
 chaos: $(STAMP)  ## Kill -9 the chief in 100 saves of 200 MB, and any task at 20 random moments (DTJOB_CHAOS_KILLS=5 for fewer)
 	@$(BIN)/python -m pytest -m slow -s tests/trainer/test_chaos.py tests/trainer/test_random_kills.py
 
-chaos-cluster: $(STAMP) e2e-parts  ## Kill, freeze, cut off and fill everything on real nodes, for an hour under four jobs (root; MINUTES=…, SEED=…; GAP=60 EPOCHS=8 for a busy machine)
+chaos-cluster: $(STAMP) e2e-parts  ## Kill, freeze, cut off and fill everything on real nodes for an hour, under four jobs (root; MINUTES=…, SEED=…)
 	@DTJOB_CHAOS_MINUTES=$(MINUTES) DTJOB_CHAOS_SEED=$(SEED) DTJOB_CHAOS_GAP=$(GAP) DTJOB_CHAOS_EPOCHS=$(EPOCHS) \
 		$(BIN)/python -m pytest -s tests/chaos
 
@@ -161,11 +162,11 @@ kind: $(STAMP)  ## Leave a kind cluster with both images running (root where Doc
 kind-down: $(STAMP)  ## Remove that cluster, and end the Docker that was started for it
 	@$(BIN)/python -m tools.kind down
 
-e2e-kind: $(STAMP)  ## The end-to-end tests on kind, also where Docker does not run yet (TESTS=tests/e2e/test_cluster.py for fewer)
+e2e-kind: $(STAMP)  ## Only the end-to-end tests, on kind (root where Docker does not run; TESTS=tests/e2e/test_cluster.py for fewer)
 	@$(BIN)/python -m tools.kind exec $(BIN)/python -m pytest $(or $(TESTS),tests/e2e)
 
 QUICK_START := tests/e2e/jobs/test_training.py::test_digits_under_multi_worker_mirrored
-versions: $(STAMP)  ## The tests with an API server, and a job on kind, under another Kubernetes (root; VERSION=1.34; hours with the builds)
+versions: $(STAMP)  ## Only the cluster tests and one job on kind, with another Kubernetes (VERSION=1.34; root where Docker does not run)
 	@export DTJOB_KUBERNETES=$(VERSION); $(MAKE) --no-print-directory cluster-tests; \
 	$(MAKE) --no-print-directory e2e-kind TESTS=$(QUICK_START)
 
