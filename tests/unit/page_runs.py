@@ -34,7 +34,7 @@ NAMES = {
 """What stands for the words that a reader replaces."""
 
 _NO_NODE = "it needs a real node: tests/e2e/ has one"
-_NO_BUILDER = "it needs Docker or kind; `make kind` runs what builds and loads these images"
+_NO_BUILDER = "it needs Docker or kind; `make kind` builds and loads the same images"
 _TFJOB = "it needs Kubeflow's operator and its TFJobs, which only the benchmarks install"
 _RUNS = "it runs until a signal; "
 NOT_RUN = {
