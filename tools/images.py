@@ -162,7 +162,7 @@ def build(names: Iterable[str] = IMAGES, base: str | None = None, say: Say = pri
     with _lock(directory, say), tempfile.TemporaryDirectory(prefix="dtjob-secrets-") as secrets:
         builder = engine(say)
         say(f"building {' and '.join(image.reference for image in wanted)} with {builder.name}")
-        if not base and not (builder.name != "buildah" and all(builder.has(image.base) for image in wanted)):
+        if not base and (builder.name == "buildah" or not all(builder.has(image.base) for image in wanted)):
             try:
                 base = debian_base.ensure(builder, directory, say)
             except OSError as error:

@@ -104,6 +104,8 @@ _KUBERNETES = {
 }
 _CHOSEN = kubernetes(os.environ.get("DTJOB_KUBERNETES") or PINNED)
 
+_CONTAINERD = {"containerd": "5 minutes", "ctr": "1 minute", "containerd-shim-runc-v2": "1 minute"}
+_CONTAINERD_COMMANDS = "github.com/containerd/containerd/v2/cmd"
 _CONTAINERD_TAGS = "no_btrfs no_devmapper no_zfs no_aufs"
 """What kind builds its own containerd with."""
 
@@ -134,18 +136,13 @@ TOOLS = {
         Tool("helm-3", "helm-3", "helm.sh/helm/v3/cmd/helm", "1 minute"),
         Tool("kind", "kind", "sigs.k8s.io/kind", "1 minute"),
         *(
-            Tool(
-                *(name, "containerd", f"github.com/containerd/containerd/v2/cmd/{name}", minutes),
-                tags=_CONTAINERD_TAGS,
-            )
-            for name, minutes in (
-                ("containerd", "5 minutes"),
-                ("ctr", "1 minute"),
-                ("containerd-shim-runc-v2", "1 minute"),
-            )
+            Tool(name, "containerd", f"{_CONTAINERD_COMMANDS}/{name}", minutes, tags=_CONTAINERD_TAGS)
+            for name, minutes in _CONTAINERD.items()
         ),
         Tool(
-            *("local-path-provisioner", "local-path-provisioner", "github.com/rancher/local-path-provisioner"),
+            "local-path-provisioner",
+            "local-path-provisioner",
+            "github.com/rancher/local-path-provisioner",
             "5 minutes",
         ),
         Tool("conditions", "conditions", ".", "10 seconds"),
@@ -178,11 +175,8 @@ CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kubectl")
 """What a control plane without nodes runs."""
 NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
 """What a cluster with a node runs."""
-KIND_NODE = (
-    *(*NODE, "kubeadm", "kube-proxy"),
-    *("containerd", "ctr", "containerd-shim-runc-v2", "local-path-provisioner"),
-)
-"""What an image of kind's nodes holds that was made without a registry."""
+KIND_NODE = (*NODE, "kubeadm", "kube-proxy", *_CONTAINERD, "local-path-provisioner")
+"""What the image of kind's nodes holds that `make kind` builds."""
 BENCHMARKS = (*CONTROL_PLANE, "kube-scheduler", "kwok")
 """What the operator's benchmarks run, without the peer."""
 NEXT_KUBERNETES = tuple(f"{name}-{NEXT}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler"))

@@ -40,7 +40,7 @@ def answers() -> bool:
 
 
 def ours() -> dict[str, str]:
-    """The environment in which the Docker of `home()` is found. Debian's client comes first: it fits to its server."""
+    """The environment in which the Docker of `home()` is found. Debian's client comes first, as it fits its server."""
     return {"DOCKER_HOST": f"unix://{home() / 'docker.sock'}", "PATH": f"{home() / 'bin'}:{os.environ['PATH']}"}
 
 
