@@ -85,17 +85,10 @@ def _make_outside_of_functions() -> None:
 def keep_in_new_graphs() -> None:
     """Keep the strategy where a program begins with a new graph, as by `keras.backend.clear_session()`.
 
-    TensorFlow keeps the strategy in the default graph. Keras 3 and tf_keras call the function of different modules.
+    TensorFlow keeps the strategy in the default graph. Keras 3 and tf_keras call the function of different modules. A
+    scope that is not left with its graph fails when Python collects the graph in another thread.
     """
-    import tensorflow as tf
-
-    def reset(reset_default_graph: Callable[[], None]) -> None:
-        strategy = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
-        reset_default_graph()
-        if strategy is not None:
-            tf.distribute.experimental_set_strategy(strategy)
-
-    hooks.put(tensorflow.NEW_GRAPH, hooks.around(reset))
+    hooks.put(tensorflow.NEW_GRAPH, outside_strategy)
 
 
 def traits_of(task: Task | None) -> Traits:

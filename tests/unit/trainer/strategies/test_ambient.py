@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.strategies.ambient: what the strategy of this process is like."""
 
+import gc
+import threading
+
 import pytest
 
 from dtjob_trainer.contract.strategy import ALONE, TRAITS
@@ -28,8 +31,12 @@ def test_a_program_that_begins_with_a_new_graph_keeps_the_strategy(
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
     tf.distribute.experimental_set_strategy(strategy)
     try:
-        backend.clear_session()
+        with strategy.scope():
+            backend.clear_session()
         assert tf.distribute.get_strategy() is strategy
+        collects = threading.Thread(target=gc.collect)  # a scope that was not left complains there
+        collects.start()
+        collects.join()
     finally:
         tf.distribute.experimental_set_strategy(None)
     backend.clear_session()
