@@ -25,8 +25,8 @@ LONGEST_REQUEST = 65536
 """Bytes of a request, head and body. A longer one closes its connection."""
 
 MOST_CONNECTIONS = 1000
-"""Connections that one address may have at a time: more than a node has tasks, if they share its address. Each may hold
-a request in memory."""
+"""Connections that one address may have at a time, each of which may hold a request in memory: more than a node has
+tasks, if they share its address. A larger job may have two for each task, all of which may come through one proxy."""
 
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error"}
 
@@ -43,8 +43,9 @@ TakeLog = Callable[[bytes], None]
 class Server:
     """Listens on one port, and answers each request by `respond`."""
 
-    def __init__(self, respond: Respond) -> None:
-        self.respond = respond
+    def __init__(self, respond: Respond, most_connections: int = MOST_CONNECTIONS) -> None:
+        """`most_connections`: of one address at a time."""
+        self.respond, self.most_connections = respond, most_connections
         self._server: asyncio.Server | None = None
         self._connections: Counter[str] = Counter()
 
@@ -52,13 +53,14 @@ class Server:
         """Listen on `port` of `host` (None: all addresses). Returns the port. Raises OSError if it is in use."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: _Connection(self.respond, self._connections), host, port, backlog=1024
+            lambda: _Connection(self.respond, self._connections, self.most_connections), host, port, backlog=1024
         )
         return int(self._server.sockets[0].getsockname()[1])
 
 
-def rendezvous_server(register: Register, take_log: TakeLog | None = None) -> Server:
-    """A server that answers registrations with `register`, and takes the last lines of other tasks with `take_log`."""
+def rendezvous_server(register: Register, take_log: TakeLog | None = None, tasks: int = 0) -> Server:
+    """A server that answers registrations of `tasks` tasks with `register`, and takes their last lines with
+    `take_log`."""
 
     async def respond(method: str, path: str, body: bytes, address: str) -> Response:
         if path.partition("?")[0] not in ("/rendezvous", "/log"):
@@ -77,7 +79,7 @@ def rendezvous_server(register: Register, take_log: TakeLog | None = None) -> Se
             return 400, "text/plain", f"{error}\n".encode()
         return _json((await register(registration, address)).to_json())
 
-    return Server(respond)
+    return Server(respond, max(MOST_CONNECTIONS, 2 * tasks))
 
 
 def status_server(status: Callable[[], dict[str, Any]], labels: dict[str, str]) -> Server:
@@ -104,9 +106,9 @@ class _Connection(asyncio.Protocol):
     No request is answered while the client does not read the answers before.
     """
 
-    def __init__(self, respond: Respond, connections: Counter[str]) -> None:
-        """`connections`: the number of connections of each address, this one not among them yet."""
-        self._respond, self._connections, self._buffer = respond, connections, b""
+    def __init__(self, respond: Respond, connections: Counter[str], most: int) -> None:
+        """`connections`: the number of connections of each address, this one not among them yet; `most` may be."""
+        self._respond, self._connections, self._most, self._buffer = respond, connections, most, b""
         self._transport: asyncio.Transport
         self._answering: asyncio.Task[None] | None = None
         self._reads = True
@@ -116,7 +118,7 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
         self._address = str(transport.get_extra_info("peername")[0])
         self._connections[self._address] += 1
-        if self._connections[self._address] > MOST_CONNECTIONS:
+        if self._connections[self._address] > self._most:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -200,7 +202,8 @@ async def listen(
     logs there. Raises PortInUse."""
     servers = []
     if register is not None and task.rendezvous_port is not None:
-        servers.append(("DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port, rendezvous_server(register, take_log)))
+        answering = rendezvous_server(register, take_log, sum(map(len, task.cluster.values())))
+        servers.append(("DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port, answering))
     if task.status_port:
         servers.append(("DTJOB_STATUS_PORT", task.status_port, status_server(status, labels_of(task))))
     for variable, port, server in servers:

@@ -154,9 +154,15 @@ async def test_a_client_that_does_not_read_is_answered_no_further() -> None:
             assert (await response(reader))[0] == "HTTP/1.1 200 OK"
 
 
-async def test_each_address_has_a_bounded_number_of_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dtjob_trainer.supervisor.ports.MOST_CONNECTIONS", 3)
-    async with connected(server()) as (reader, writer):
+def test_all_tasks_of_a_large_job_may_come_from_one_address() -> None:
+    assert rendezvous_server(say_go, tasks=2).most_connections == 1000
+    assert rendezvous_server(say_go, tasks=1500).most_connections == 3000
+
+
+async def test_each_address_has_a_bounded_number_of_connections() -> None:
+    answering = server()
+    answering.most_connections = 3
+    async with connected(answering) as (reader, writer):
         port = writer.get_extra_info("peername")[1]
         others = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         with contextlib.suppress(ConnectionError):
