@@ -166,7 +166,8 @@ class Writer:
             self._thread.join(self.settings.save_timeout_seconds)
 
     def _write(self, step: int, tensors: Mapping[str, Any], state: bytes, clear: bool) -> None:
-        """`clear`: of what a failed write has left, which may be what fills the disk."""
+        """`clear`: of what a failed write has left, which may be what fills the disk. A complete save among that gets
+        its name before the next write begins: it may be the only one of this step."""
         directory, again = self.settings.directory, True
         kept, by_servers = partial(retention.kept, self._uid, self.settings), bool(self.servers)
         while True:
@@ -187,7 +188,7 @@ class Writer:
             else:
                 self._report(checkpoint={"step": step, "time": timestamp()}, writing=None)
                 return
-            again = False
+            again, clear = False, True
             time.sleep(RETRY_SECONDS)
 
 

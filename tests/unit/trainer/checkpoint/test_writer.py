@@ -78,6 +78,31 @@ def test_a_write_that_fails_once_is_reported_at_once_and_tried_again(storage: St
     assert (storage.status["checkpoint"]["step"], storage.status["writing"]) == (5, None)
 
 
+def test_a_kill_in_the_second_try_leaves_what_the_first_has_written(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `maxToKeep: 1` that may be the only checkpoint: a save of the same step has replaced the one before."""
+    storage.save(5)
+    storage.writer.wait()
+    name_finally, write = writer.name_finally, writer.parts.write
+
+    def fails_once(*_: object) -> None:
+        monkeypatch.setattr(writer, "name_finally", name_finally)
+        raise AWAY
+
+    def killed(*arguments: Any, **keys: Any) -> None:
+        if writer.name_finally is name_finally:
+            raise KeyboardInterrupt
+        write(*arguments, **keys)
+
+    monkeypatch.setattr(writer, "name_finally", fails_once)
+    monkeypatch.setattr(writer.parts, "write", killed)
+    storage.save(5)
+    assert storage.writer.settle() == 5
+    directory.clear_half_written(storage.directory)
+    assert steps_in(storage.directory) == [5]
+
+
 def test_a_failed_save_does_not_stop_the_next_save(storage: Storage, tmp_path: Path) -> None:
     """As the one before a task leaves."""
     storage.fails = 2
