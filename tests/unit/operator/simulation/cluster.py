@@ -22,7 +22,7 @@ from dtjob.plan.actions import Event, PatchWorkload
 from dtjob.plan.seen.children import ended, facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.api import copied, merge, refusal
-from tests.unit.operator.simulation.facts import Facts
+from tests.unit.operator.simulation.facts import AllFacts, Facts
 from tests.unit.operator.simulation.invariants import Rules
 from tests.unit.operator.simulation.kueue import QuotaRules
 from tests.unit.operator.simulation.lifetimes import Lifetimes
@@ -76,8 +76,7 @@ class SimulatedCluster:
         """What an admission webhook makes of each new pod."""
         self.lost: set[str] = set()
         """Uids of pods whose nodes do not answer any more."""
-        self.facts: dict[str, Facts] = {}
-        """Of every pod that the operator ever made, by uid."""
+        self.facts = AllFacts()
         self.lifetimes = Lifetimes()
         self._shown: dict[str, Manifest] = {}
         """Children as the watch showed them last, by uid."""
@@ -233,7 +232,7 @@ class SimulatedCluster:
             if (job := self.rules.owner(manifest)) is not None:
                 self.quota_rules.check_create(job, manifest, self.clock())
             uid = f"uid-{next(self._uids)}"
-            self.facts[uid] = Facts.of(manifest)
+            self.facts.add(uid, key[1], Facts.of(manifest))
             manifest = copied({**manifest, "metadata": {**manifest["metadata"], "uid": uid}})
             if self.webhook is not None:
                 self.webhook(manifest)

@@ -53,6 +53,23 @@ class Facts:
         return self.claim or f"{self.job_uid}/{self.task}/{self.attempt}"
 
 
+class AllFacts(dict[str, Facts]):
+    """The facts of every pod that the operator ever made, by uid. None is taken away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_job: dict[str, dict[str, str]] = {}
+
+    def add(self, uid: str, pod: str, facts: Facts) -> None:
+        """Facts of one more pod, given its uid and its name."""
+        self[uid] = facts
+        self._by_job.setdefault(facts.job_name, {})[uid] = pod
+
+    def names(self, job_name: str) -> dict[str, str]:
+        """Names of all pods that were made for jobs of this name, by uid."""
+        return self._by_job.get(job_name, {})
+
+
 def attempt_of(status: dict[str, Any], task: str) -> int:
     """The attempt at which a job's status has the task."""
     return Status.read(status).internal.attempts.of(task)

@@ -25,7 +25,7 @@ from dtjob.plan.seen.children import ended, facts_of
 from tests.unit.operator import documented
 from tests.unit.operator.phase_said import phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts
-from tests.unit.operator.simulation.facts import Facts, attempt_of, is_suspended, sized_job, told_to_end
+from tests.unit.operator.simulation.facts import AllFacts, Facts, attempt_of, is_suspended, sized_job, told_to_end
 from tests.unit.operator.simulation.told import check_story, check_time_spent
 
 Objects = Mapping[tuple[str, str], Manifest]
@@ -41,7 +41,7 @@ REFUSED_AT_MOST, IN_SECONDS = 3, 10
 class Rules:
     """Raises AssertionError at the call that breaks a rule. Also counts, for tests that compare with what they did."""
 
-    def __init__(self, objects: Objects, facts: Mapping[str, Facts], strict: bool) -> None:
+    def __init__(self, objects: Objects, facts: AllFacts, strict: bool) -> None:
         self._objects, self._facts, self.strict = objects, facts, strict
         self.accounts = Accounts()
         self.restarts_written: Counter[str] = Counter()
@@ -112,7 +112,7 @@ class Rules:
             assert follows == str(attempt_of(status, chief)), "the evaluator follows an earlier chief"
         if made.task == chief:
             self._check_writers(made)
-        for one, facts in self._pods(made.job_uid):
+        for one, facts in self._pods(made.job_name, made.job_uid):
             resolves = facts.task == made.task and labels.SERVING in labels.of(one) and not _dns_gone(one)
             assert not resolves or _uid(one) in self.tampered, (
                 f"{one['metadata']['name']} still has the host name of {name}"
@@ -136,7 +136,7 @@ class Rules:
         if written is None or made.task == "evaluator-0":
             return
         assert "resizing" not in written, f"{name} is made while its group ends"
-        for one, facts in self._pods(made.job_uid):
+        for one, facts in self._pods(made.job_name, made.job_uid):
             trains = not (facts.task == "evaluator-0" or facts.keeps_a_place or ended(one) or told_to_end(one))
             if _uid(one) in self.tampered:
                 continue
@@ -144,17 +144,14 @@ class Rules:
 
     def _check_writers(self, made: Facts) -> None:
         """No other pod that has not ended is the chief of this job, or writes the same directory."""
-        for one in self._objects.values():
-            facts = self._facts.get(one["metadata"]["uid"]) if one["kind"] == "Pod" else None
-            if facts is None or facts.task != made.task or ended(one):
+        for one, facts in self._pods(made.job_name):
+            if facts.task != made.task or ended(one):
                 continue
             name, hidden = one["metadata"]["name"], _uid(one) in self.tampered
             if facts.job_uid == made.job_uid:
                 overlooked = hidden and not self.strict
                 assert overlooked, f"the chief task has two pods that have not ended, {name} is there"
-            elif (
-                facts.claim is not None and facts.claim == made.claim and facts.job_name == made.job_name and not hidden
-            ):
+            elif facts.claim is not None and facts.claim == made.claim and not hidden:
                 assert not self.strict, f"{name} of the job before still writes to {made.claim}"
 
     def check_touch(self, stored: Manifest) -> None:
@@ -205,7 +202,7 @@ class Rules:
         replaced = {task for task, step in bumped.items() if step and task != "evaluator-0"}
         self._check_counts(old, new, replaced, self._ended_well(job, old), now)
         self._check_evaluator(model, old, new, bumped)
-        pods = self._pods(model.metadata.uid)
+        pods = self._pods(model.metadata.name, model.metadata.uid)
         self.accounts.check(sized_job(model, old), old, new, pods, self.strict)
 
     def _note_restarts(self, old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -221,13 +218,13 @@ class Rules:
         all_decide = model.spec.success_policy == "AllWorkers"
         decide = {one.id for one in topology.tasks(model) if all_decide and one.role is Role.WORKER}
         decide |= {chief_task(model).id}
-        for one, facts in self._pods(model.metadata.uid):
+        for one, facts in self._pods(model.metadata.name, model.metadata.uid):
             runs = facts_of(one).runs and not ended(one) and _uid(one) not in self.tampered
             current = facts.attempt == attempt_of(old, facts.task)
             assert not (runs and current and facts.task in decide), f"the job succeeds, and {facts.task} runs"
 
     def _ended_well(self, job: Manifest, status: dict[str, Any]) -> set[str]:
-        pods = self._pods(job["metadata"]["uid"])
+        pods = self._pods(job["metadata"]["name"], job["metadata"]["uid"])
         current = [(one, facts) for one, facts in pods if facts.attempt == attempt_of(status, facts.task)]
         return {facts.task for one, facts in current if (facts_of(one).end or {}).get("exitCode") == 0}
 
@@ -281,13 +278,15 @@ class Rules:
 
     def owner(self, manifest: Manifest) -> Manifest | None:
         """The job that controls the object, or a claim's, where it is there."""
-        uid, jobs = _made_for(manifest), (one for (kind, _), one in self._objects.items() if kind == KIND)
-        return next((one for one in jobs if _uid(one) == uid), None)
+        name = labels.controlling_job(manifest) or labels.of(manifest).get(labels.JOB_NAME, "")
+        job = self._objects.get((KIND, name))
+        return job if job is not None and _uid(job) == _made_for(manifest) else None
 
-    def _pods(self, job_uid: str) -> Iterable[tuple[Manifest, Facts]]:
-        pods = [one for (kind, _), one in self._objects.items() if kind == "Pod"]
-        known = [(one, self._facts[_uid(one)]) for one in pods if _uid(one) in self._facts]
-        return [(one, facts) for one, facts in known if facts.job_uid == job_uid]
+    def _pods(self, job_name: str, job_uid: str | None = None) -> list[tuple[Manifest, Facts]]:
+        """Pods that are there of jobs of this name, or of the one of them with this uid."""
+        named = ((uid, self._objects.get(("Pod", name))) for uid, name in self._facts.names(job_name).items())
+        there = [(one, self._facts[uid]) for uid, one in named if one is not None and _uid(one) == uid]
+        return [(one, facts) for one, facts in there if job_uid in (None, facts.job_uid)]
 
 
 def check_conditions(status: dict[str, Any]) -> None:

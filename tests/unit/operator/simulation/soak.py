@@ -21,7 +21,6 @@ from dtjob.api.job import KIND
 from dtjob.controller.observer import Observer
 from dtjob.controller.store import TOMBSTONES
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import ended
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World
 
@@ -103,14 +102,14 @@ class Day:
         job = pod["metadata"]["ownerReferences"][0]["name"]
         if "deletionTimestamp" in pod["metadata"]:
             cluster.remove("Pod", name)
-        elif ended(pod):
+        elif (phase := (pod.get("status") or {}).get("phase")) in ("Succeeded", "Failed"):
             return
         elif self._world.loop.time() >= self._ends.get(job, 0.0):
             self._set(name, builders.ended(0, self._world.now()))
         elif self._chance.random() < 0.02 * TICK_SECONDS / 3600.0:
             self.failures += 1
             self._set(name, builders.ended(137, self._world.now()))
-        elif "running" not in str(pod.get("status")):
+        elif phase != "Running":
             self._set(name, builders.running())
 
     def _set(self, pod: str, status: dict[str, Any]) -> None:
