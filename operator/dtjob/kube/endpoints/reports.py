@@ -2,8 +2,8 @@
 """Reports: reads `/status` of the supervisors of running jobs. Silent ones do not delay the others.
 
 A chief that accepts a connection and never answers costs a request for seconds. So no namespace has more than a share
-of the requests under way. Those that did not answer the last request have a share of their own. A supervisor that stays
-silent is asked ever less often.
+of the requests under way. Silent supervisors have a share of their own, and are asked ever less often. New ones have a
+share too, and wait for no silent one.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import Enum, auto
 
 from pydantic import ValidationError
 
@@ -33,10 +34,21 @@ from dtjob.status_client import NoStatus, read_status
 logger = logging.getLogger(__name__)
 
 AT_ONCE, AT_ONCE_IN_NAMESPACE = 100, 10
-"""Requests under way to supervisors that answered the last one, in all namespaces and in each. To the others there are
-as many."""
+"""Requests under way to supervisors of one share, in all namespaces and in each."""
+SILENT_AFTER = 2
+"""Requests in a row without an answer. A supervisor that has only just started, or was busy once, is not silent."""
 LONGEST_PAUSE_SECONDS = 60.0
 """Between two requests to one that stays silent."""
+
+
+class Share(Enum):
+    """Supervisors that wait for nobody but each other."""
+
+    ANSWERS = auto()
+    """The last request was answered."""
+    UNKNOWN = auto()
+    """It is new, or has missed fewer than SILENT_AFTER requests."""
+    SILENT = auto()
 
 
 @dataclass(frozen=True)
@@ -70,8 +82,8 @@ class Reports:
     ) -> None:
         self._store, self._queue, self._every, self._clock = store, queue, every_seconds, clock
         self._pauses = Backoff(every_seconds, max(LONGEST_PAUSE_SECONDS, every_seconds))
-        self._slots = {answers: asyncio.Semaphore(AT_ONCE) for answers in (True, False)}
-        self._slots_of = defaultdict[tuple[str, bool], asyncio.Semaphore](
+        self._slots = {share: asyncio.Semaphore(AT_ONCE) for share in Share}
+        self._slots_of = defaultdict[tuple[str, Share], asyncio.Semaphore](
             lambda: asyncio.Semaphore(AT_ONCE_IN_NAMESPACE)
         )
         self._tasks: dict[Supervisor, asyncio.Task[None]] = {}
@@ -101,11 +113,12 @@ class Reports:
             del self._slots_of[key]
 
     async def _ask_forever(self, one: Supervisor) -> None:
-        answers, silent = False, 0
+        share, silent = Share.UNKNOWN, 0
         while True:
-            async with self._slots_of[one.job[0], answers], self._slots[answers]:
+            async with self._slots_of[one.job[0], share], self._slots[share]:
                 answers = await self._ask(one)
             silent = 0 if answers else silent + 1
+            share = Share.ANSWERS if answers else Share.UNKNOWN if silent < SILENT_AFTER else Share.SILENT
             await asyncio.sleep(self._pauses.after(silent) if silent else self._every)
 
     async def _ask(self, one: Supervisor) -> bool:

@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from dtjob.plan.seen.children import Silence
 from dtjob.status_client import NoStatus
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import job_manifest
+from tests.unit.operator.simulation.time import simulated
 
 KEY = ("default", "digits")
 
@@ -325,3 +327,43 @@ async def test_a_supervisor_that_answers_is_asked_beside_300_that_hang(
     polling.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await polling
+
+
+async def _hang(seconds: float = 3.0) -> None:
+    await asyncio.sleep(seconds)
+    raise NoStatus("NoAnswer", "no answer")
+
+
+@pytest.mark.parametrize("missed", [0, 1], ids=["a new one", "one that missed a request"])
+def test_no_supervisor_that_answers_waits_behind_500_silent_ones_of_its_namespace(
+    monkeypatch: pytest.MonkeyPatch, missed: int
+) -> None:
+    found, answered, left = [supervisor("a", number) for number in range(500)], list[float](), missed
+    well = replace(supervisor("a", 500), host="well")
+
+    async def read_status(host: str, port: int) -> dict[str, Any]:
+        nonlocal left
+        if host != well.host or left:
+            left -= host == well.host
+            await _hang()
+        answered.append(asyncio.get_running_loop().time())
+        return {}
+
+    @simulated
+    async def story() -> None:
+        polling = asyncio.create_task(reports.Reports(Store(), WorkQueue(), 5.0).poll_forever())
+        await asyncio.sleep(600)
+        found.append(well)
+        began = asyncio.get_running_loop().time()
+        while not answered:
+            await asyncio.sleep(1.0)
+        polling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await polling
+        waited.append(answered[0] - began)
+
+    waited: list[float] = []
+    monkeypatch.setattr(reports, "read_status", read_status)
+    monkeypatch.setattr(reports, "supervisors_to_ask", lambda _: found)
+    story()
+    assert waited[0] <= 20
