@@ -162,12 +162,12 @@ def see(situation: Situation, status: Status) -> Seen:
 
 
 def _reported(report: Mapping[str, Any], attempt: int) -> Spent | None:
-    """The supervisor's own account. A number that it leaves out, or below 0, is 0."""
+    """The supervisor's own account. A number that it leaves out is 0."""
     if not (spent := report.get("spent")):
         return None
     names = {"from": "from_step", "keptSteps": "kept_steps", "redoneSteps": "redone_steps"}
     names |= {name: name for name in ("kept", "redone", "saving")}
-    numbers: dict[str, Any] = {field: max(0, spent.get(name, 0)) for name, field in names.items()}
+    numbers: dict[str, Any] = {field: spent.get(name, 0) for name, field in names.items()}
     return Spent(attempt=report.get("attempt", attempt), incarnation=report.get("incarnation", 0), **numbers)
 
 

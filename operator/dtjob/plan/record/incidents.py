@@ -17,9 +17,8 @@ from dtjob.plan.record.status import running_since
 
 def begun(number: int, began: datetime, task: str, reason: str, message: str, step: int | None) -> PastIncident:
     """An incident of which nothing is known but its beginning. `step` is the last one before it, if known."""
-    from_step = None if step is None else max(0, step)
     said = cut(message, LONGEST_SENTENCE)
-    return PastIncident(number=number, time=whole(began), task=task, reason=reason, message=said, from_step=from_step)
+    return PastIncident(number=number, time=whole(began), task=task, reason=reason, message=said, from_step=step)
 
 
 def begun_by(first: Failure, status: Status, number: int, now: datetime) -> PastIncident:
@@ -69,7 +68,6 @@ def note_resumed(status: Status, step: int) -> Status:
     newest = _open(status)
     if newest is None:
         return status
-    step = max(0, step)  # a report may say any number, and the API server refuses one below 0
     reached = None if newest.from_step is None else max(newest.from_step, step)
     return _changed(status, newest, to_step=step, from_step=reached)
 

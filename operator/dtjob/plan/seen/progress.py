@@ -117,7 +117,7 @@ def _training(chief: Mapping[str, Any], old: Progress | None, now: datetime) -> 
         epoch=chief.get("epoch"),
         stage=chief.get("stage"),
         percentage=_percentage(step or 0, total),
-        estimated_remaining_seconds=None if eta is None else max(0, round(eta)),
+        estimated_remaining_seconds=None if eta is None else round(eta),
         steps_per_second=None if speed is None else speed_text(speed),
         examples_per_second=None if examples is None else speed_text(examples),
         input_wait_percentage=None if waits is None else round(100 * waits),

@@ -58,8 +58,9 @@ def _number(value: Any) -> float | None:
 
 
 def _whole(value: Any, below: int = LARGEST_WHOLE) -> int | None:
+    """A step, or another count: from 0 on."""
     number = _number(value)
-    return int(number) if number is not None and number == int(number) and abs(number) < below else None
+    return int(number) if number is not None and number == int(number) and 0 <= number < below else None
 
 
 _int32 = partial(_whole, below=2**31)
@@ -68,7 +69,7 @@ _int32 = partial(_whole, below=2**31)
 
 def _seconds(value: Any) -> float | None:
     number = _number(value)
-    return number if number is not None and abs(number) < MOST_SECONDS else None
+    return number if number is not None and 0 <= number < MOST_SECONDS else None
 
 
 def _share(value: Any) -> float | None:

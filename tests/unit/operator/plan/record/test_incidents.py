@@ -69,14 +69,6 @@ def test_more_failures_of_an_incident_are_the_same_entry_and_a_stronger_cause_co
     assert one["message"] == "was disrupted (Evicted)"
 
 
-def test_a_restored_step_below_0_makes_no_status_that_the_api_server_refuses() -> None:
-    history = trained()
-    fails(history, "worker-1", 10)
-    says(history, step=-4, restored=-4, incarnation=1)
-    history.look(at(60))
-    assert [one["toStep"] for one in story(history)] == [0]
-
-
 def test_an_incident_that_had_recovered_is_open_again_if_more_of_it_fails() -> None:
     history = trained("ParameterServer", ps=2)
     fails(history, "worker-1", 10)

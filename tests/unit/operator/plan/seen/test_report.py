@@ -77,6 +77,7 @@ def test_texts_and_names_are_bounded() -> None:
             {"evaluation": {"step": 5, "best": {"step": 4}}},
         ),
         ({"spent": {"kept": float("nan"), "from": 1.5, "saving": 2, "more": 1}}, {"spent": {"saving": 2}}),
+        ({"step": -4, "restoredStep": -4, "etaSeconds": -1, "spent": {"kept": -2.5}}, {"spent": {}}),
         ({"spent": "all of it", "message": ["words"], "silent": {"worker-1": "0"}}, {"silent": {}}),
         ({"lastRestart": {"time": "soon"}, "stepped": "yes"}, {"lastRestart": {}}),
         ({"step": float("inf"), "loss": float("nan"), "stepped": False}, {"stepped": False}),
