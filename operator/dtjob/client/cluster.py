@@ -47,7 +47,7 @@ class Cluster:
     def listed(
         self, kind: str, selector: str = "", fields: str = "", *, everywhere: bool = False
     ) -> tuple[builtins.list[Object], str]:
-        """The same, and the version from which to watch them."""
+        """The objects that `list` gives, and the version from which to watch them."""
         query: dict[str, str | int | bool] = {"limit": PAGE, "labelSelector": selector, "fieldSelector": fields}
         found: builtins.list[Object] = []
         while True:

@@ -117,7 +117,7 @@ class OpenJob:
         return [f"no pod of {self._task} is there{kept if with_checkpoints else ''}", *last]
 
     def curves(self) -> list[dict[str, Any]]:
-        """Those that were collected."""
+        """The curves of metrics that the hub has collected."""
         return self._hub.curves(self._key)
 
     def _take(self, batch: Sequence[tuple[str, Object]]) -> None:

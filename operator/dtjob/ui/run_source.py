@@ -60,7 +60,7 @@ class OpenRun:
 
     @property
     def pods(self) -> Sequence[Object]:
-        """Those that `dtjob run` has."""
+        """The job's pods, as `dtjob run` keeps them."""
         return self._source.snapshot.pods if self._source.snapshot else ()
 
     @property
@@ -90,7 +90,7 @@ class OpenRun:
         return [plain(line)[:LONGEST_LINE] for line in lines if line][-MOST_LINES:]
 
     def curves(self) -> list[dict[str, Any]]:
-        """Those of the event files. A job that writes none has those that were collected."""
+        """The curves of the event files. If the job writes none: the curves that the hub has collected."""
         return self._source.events.curves() or self._source.hub.curves(self._key)
 
 

@@ -69,5 +69,5 @@ VolumeSource = Annotated[
 """A volume of a pod without its name: one source and its settings."""
 
 AnyVolumeSource = Annotated[dict[str, dict[str, Any]], Field(max_length=8)]
-"""The same, also of a source that can only be read. A rule says which sources there are: so the definition stays
-small."""
+"""A volume of a pod without its name, also from a source that can only be read. A CEL rule names the sources, so that
+the definition stays small."""

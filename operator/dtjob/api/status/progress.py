@@ -109,6 +109,6 @@ def speed_text(value: float) -> str:
 
 
 def metric_list(values: dict[str, Any]) -> tuple[Metric, ...]:
-    """These metrics by name as a list."""
+    """Metrics by name, as the list that the status holds."""
     named = list(values.items())[:MOST_METRICS]
     return tuple(Metric(name=name, value=number_text(value)) for name, value in named)

@@ -16,7 +16,7 @@ from dtjob.times import duration
 Object = Mapping[str, Any]
 COLUMNS = ("NAME", "PHASE", "READY", "STEP", "ETA", "RESTARTS", "REASON", "AGE")
 MORE_COLUMNS = ("STRATEGY", "WORKERS", "CHECKPOINT", "GOODPUT")
-"""Those of `-o wide`."""
+"""The columns that `-o wide` adds."""
 
 
 EVENT_COLUMNS = ("AGE", "TYPE", "REASON", "OBJECT", "MESSAGE")

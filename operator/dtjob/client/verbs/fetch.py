@@ -70,7 +70,10 @@ def fetch(cluster: Cluster, name: str, paths: Sequence[str], directory: Path, im
 
 
 def copied(ask: Ask, name: str, top: str, paths: Sequence[str], directory: Path) -> list[Path]:
-    """The same, with a program that reads the files below `top`."""
+    """Copy these files of the job into a directory. Without paths: its models. Returns where they are.
+
+    `ask` runs a program that reads the files below `top`. Raises Refused if there are no such files, and NotDone.
+    """
     wanted = patterns(paths, top)
     if not wanted:
         there = sizes(ask, top)

@@ -127,7 +127,7 @@ class Tails:
         self._stopping.set()
 
     def threads(self) -> Sequence[threading.Thread]:
-        """Those that read a log."""
+        """The threads that read a log."""
         with self._lock:
             return list(self._threads.values())
 

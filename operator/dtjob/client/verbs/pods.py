@@ -28,7 +28,7 @@ def check_task(task: str | None) -> None:
 
 
 def in_order(pods: Sequence[Object], task: str | None = None) -> list[Object]:
-    """Those of this task or role, by task and attempt. Raises BadInput on what is no task."""
+    """The pods of this task or role, by task and attempt. Raises BadInput if `task` is no task."""
     check_task(task)
     ours = [pod for pod in pods if labels.of(pod).get(labels.ROLE) in ORDER]
     if task is not None:

@@ -16,8 +16,8 @@ Object = dict[str, Any]
 
 
 def of_namespace(cluster: Cluster, manifest: Object, wanted: str | None) -> Cluster:
-    """The same cluster with the namespace of the manifest, if it has one. `wanted`: the one that the user has asked
-    for. Raises BadInput if that is another."""
+    """`cluster`, with the namespace of the manifest if the manifest names one. `wanted`: the namespace that the user
+    asks for. Raises BadInput if the two differ."""
     metadata = manifest["metadata"]
     its = str(metadata.get("namespace") or cluster.namespace)
     if wanted not in (None, its):

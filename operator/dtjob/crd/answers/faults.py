@@ -49,7 +49,7 @@ def meet(one: Path, other: Path) -> bool:
 
 
 def others(found: Iterable[Problem], known: Collection[Problem]) -> list[Problem]:
-    """Those of `found` that are about no field of which another problem is known."""
+    """The problems in `found` whose fields no problem in `known` is about."""
     wrong = [_parts(problem.field) for problem in known]
     return [problem for problem in found if not any(meet(_parts(problem.field), path) for path in wrong)]
 

@@ -44,7 +44,8 @@ _SUSPENDED = (
     "has(oldSelf.spec.suspend) && oldSelf.spec.suspend && (!has(oldSelf.status) || !has(oldSelf.status.startTime) || "
     f"has(oldSelf.status.phase) && oldSelf.status.phase == '{Phase.SUSPENDED.value}')"
 )
-"""It was to be suspended, and has never started or its pods were told to end: no pod of the old template is kept."""
+"""CEL: whether no pod of the old template is kept. The job was to be suspended, and it has never started or its pods
+were told to end."""
 
 
 def _same_or_may_change() -> str:

@@ -39,7 +39,7 @@ def _most_cel(role: str) -> str:
 
 
 def _cluster_spec_cel() -> str:
-    """The same sum in CEL, for jobs of so many tasks that they might not fit."""
+    """CEL: whether the cluster in TF_CONFIG is not too long. It sums the bytes only if there are many tasks."""
     parts, counts = [], []
     for role in ADDRESSED_ROLES:
         count = _tasks_cel(role.value)

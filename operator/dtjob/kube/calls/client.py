@@ -47,7 +47,7 @@ WATCH_SECONDS = 300
 SILENT_SECONDS = 90.0
 """A watch that says nothing for so long is dead: an API server sends bookmarks each minute."""
 MAY_BE_HIDDEN = ("LocalQueue", "ClusterQueue")
-"""These only help to place a job. Without the right to see them it begins all the same."""
+"""Kinds that only help to place a job. A job begins also without the right to see them."""
 PAGE = 200
 """Objects of a LIST that are decoded at once: about 2 MB of pods, which hold the event loop for 20 ms."""
 

@@ -57,7 +57,7 @@ def _with_term(affinity: dict[str, Any], kind: str, term: dict[str, Any]) -> dic
 
 
 def topology_request(job: Job) -> dict[str, str]:
-    """The same as the `topologyRequest` of a podSet of Kueue's Workload; empty if the job asks for none."""
+    """The `topologyRequest` of a podSet of Kueue's Workload. Empty if the job asks for no topology."""
     wanted = job.spec.scheduling.topology
     return wanted.model_dump(by_alias=True, exclude_none=True) if wanted else {}
 

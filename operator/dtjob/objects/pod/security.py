@@ -61,7 +61,7 @@ def _merged(ours: Mapping[str, Any], user: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _capabilities(user: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that the user adds, of none that are kept: `drop` comes beside ours, `add` is done after it."""
+    """The capabilities of a container: the user's `drop` beside ours, and the user's `add`, which counts after both."""
     ours = CONTAINER_SECURITY["capabilities"]
     dropped = user.get("drop", ())
     if dropped is None:

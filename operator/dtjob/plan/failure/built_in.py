@@ -12,7 +12,7 @@ class BuiltIn:
 
     action: RuleAction
     charged: bool
-    """It is about the causes that are charged, or about the others (`Cause.charged`)."""
+    """Whether the rule is about causes that are charged, or about all others (`Cause.charged`)."""
     what: str
     """Which failures those are, in words."""
 

@@ -42,10 +42,11 @@ class Restart:
 
 @dataclass(frozen=True)
 class Renew:
-    """These tasks get a new attempt, which is no restart of training. They have finished and are needed again, they
+    """Give `tasks` a new attempt, without a restart of training. The tasks have finished and are needed again, they
     have to go to another node, or the evaluator has failed, for which training does not wait.
 
-    `why` says so to users; if it is empty, nothing is said. `failed`: the evaluator has failed. That is counted apart.
+    `why` tells users. If it is empty, users are told nothing. `failed`: the evaluator has failed. That is counted
+    apart.
     """
 
     tasks: tuple[Task, ...]

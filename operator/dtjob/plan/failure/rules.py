@@ -29,8 +29,8 @@ def ruled(situation: Situation, failure: Failure) -> Failure:
 
 
 def _ruled(situation: Situation, failure: Failure, evidence: Evidence, *, waits: bool) -> Failure:
-    """The same, of a failure with this evidence. A pod that `waits` has not failed by itself: only rules on reasons
-    decide about it."""
+    """The failure, with the action and the words of the first rule that matches `evidence`. A pod that `waits` has not
+    failed by itself: only rules on reasons decide about it."""
     role = failure.task.role
     for index, rule in enumerate(situation.group_job.spec.failure_policy.rules):
         if waits and rule.on_reasons is None:

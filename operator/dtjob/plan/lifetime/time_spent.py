@@ -36,7 +36,8 @@ _GOES_TO = {
 """Where time goes that no supervisor trained in, by what the job was at; of a backoff, what is left after it."""
 
 _AFTER_TRAINING = {Doing.ENDING: Part.ENDING, Doing.SUSPENDED: Part.UNKNOWN}
-"""The same of a job that trained, by what it is at now; otherwise it is being restarted."""
+"""Where time goes that no supervisor trained in, if the job trained before, by what the job is at now. All other
+such time goes to the restart."""
 
 _CLAIMED_FIRST = (Part.UNKNOWN, Part.RESTARTING, Part.STARTING, Part.WAITING_FOR_PODS, Part.ENDING)
 """The parts in which a supervisor may turn out to have trained, the likeliest first."""

@@ -78,8 +78,8 @@ def while_it_waits(situation: Situation, workload: Workload, name: str | None, s
 
 
 def queued(job: Job, queue: str, defaults: Defaults, workload: Workload | None, problems: Mapping[str, str]) -> str:
-    """That the job waits for quota, for how much, and what Kueue says about it. Kueue tells its place in the queue to
-    whoever asks its visibility API, which dtjob does not."""
+    """The message of a job that waits for quota: for how much, and what Kueue says. Kueue tells the place in the queue
+    only through its visibility API, which dtjob does not ask."""
     words = f"queued in {queue}, position unknown; needs {kueue.needs(job, defaults)}"
     if refused := [f"{what}: {why}" for what, why in sorted(problems.items()) if kueue.KIND in what]:
         return f"{words}; {refused[0]}"
@@ -88,7 +88,7 @@ def queued(job: Job, queue: str, defaults: Defaults, workload: Workload | None, 
 
 
 def reserved(workload: Workload) -> str:
-    """That the job has its quota, and what is still waited for."""
+    """The message of a job that has its quota: what the job still waits for."""
     waiting = [one for one in workload.checks if one.get("state") != "Ready"]
     named = "; ".join(
         f"{one['name']} is {one.get('state', 'Pending')}" + (f" ({one['message']})" if one.get("message") else "")

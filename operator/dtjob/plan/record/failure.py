@@ -121,7 +121,7 @@ class ProgramEnd:
 
     @property
     def words(self) -> str:
-        """That it failed, when and with what, as far as its supervisor has told."""
+        """The end in words: the last step and the exception, as far as the supervisor has told them."""
         when = "" if self.step is None else f" after step {self.step}"
         return f"failed{when}: {self.located}" if self.exception else f"failed{when}"
 
@@ -131,7 +131,7 @@ class ProgramEnd:
         return f"{self.location}: {self.exception}" if self.location else self.exception
 
     def stalled_words(self, task_id: str) -> str:
-        """That this task has stalled, when, and how the task that is behind is so."""
+        """The stall of this task in words: the last step, and how the straggler is behind."""
         when = "" if self.step is None else f" after step {self.step}"
         waiting = "" if self.straggler == task_id else f" waiting for {self.straggler}:"
         return f"stalled{when},{waiting} {self.behind or 'behind the others'}"
@@ -270,7 +270,7 @@ class Failure:
         return f"{self.task.id} {self.message}"
 
     def with_rule(self) -> str:
-        """The same, with the rule that decided about it."""
+        """The failure in words, with the rule that decided what is done about it."""
         return "; ".join(filter(None, (self.sentence(), self.rule)))
 
 

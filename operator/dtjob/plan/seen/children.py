@@ -55,7 +55,7 @@ class Children:
         return [self.read[key] for key in keys]
 
     def unlisted(self, *kinds: str) -> list[Manifest]:
-        """Those of these kinds that were asked for, are there, and have lost the label by which they are watched."""
+        """The objects of these kinds that were asked for and exist, but have lost the label by which dtjob watches."""
         found = (one for (kind, _), one in self.read.items() if kind in kinds and one is not None)
         return [one for one in found if labels.JOB_NAME not in labels.of(one)]
 
@@ -80,7 +80,7 @@ class PodState(StrEnum):
     FAILED = "Failed"
     LOST = "Lost"
     IGNORED = "Ignored"
-    """It has failed, and a rule says to leave it at that."""
+    """The task has failed, and a rule says not to start it again."""
 
 
 class TaskView(NamedTuple):

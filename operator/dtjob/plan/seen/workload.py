@@ -35,7 +35,7 @@ class Kueue(StrEnum):
     """Nobody has looked yet."""
     ABSENT = "Absent"
     FORBIDDEN = "Forbidden"
-    """It is there, and dtjob may not see Workloads."""
+    """Kueue is there, and dtjob may not see Workloads."""
     THERE = "There"
 
 
@@ -53,7 +53,7 @@ class Workload:
         self.queue: str = self._spec.get("queueName", "")
         """The LocalQueue that it is in."""
         self.active = self._spec.get("active") is not False
-        """It may be admitted at all: an administrator, or Kueue itself, has not deactivated it."""
+        """Whether Kueue may admit the Workload: neither an administrator nor Kueue has deactivated it."""
         ref = self._spec.get("priorityClassRef")
         self.priority_class: tuple[str, str] | None = (ref["kind"], ref["name"]) if ref else None
         """Kind and name of its class."""
@@ -65,18 +65,18 @@ class Workload:
         self.is_going = "deletionTimestamp" in metadata
         """Somebody has deleted it."""
         self.reserved, self.evicted, self.finished = map(self.holds, (QUOTA_RESERVED, EVICTED, FINISHED))
-        """It holds quota. That is to be given back, or was. It is over: it holds no quota and never will."""
+        """Whether the Workload holds quota; is to give its quota back, or has; is over, and will never hold quota."""
         self.replaced = self.finished and self.condition(FINISHED).get("reason") == _REPLACED
-        """It is over because another has taken its place."""
+        """Whether the Workload is over because another Workload has taken its place."""
         goes_on = not (self.evicted or self.finished or self.is_going)
         self.in_force = self.reserved and goes_on
-        """It holds quota that it is not to give back."""
+        """Whether the Workload holds quota that it is not to give back."""
         self.admitted = self.holds(ADMITTED) and goes_on
         """Its pods may be there."""
         self.admission: Mapping[str, Any] = self._status.get("admission") or {}
         """Where its pods are to go; empty if it holds no quota."""
         self.assigned: Sequence[Mapping[str, Any]] = self.admission.get("podSetAssignments") or ()
-        """The same, by the sets of its pods."""
+        """The flavours and places of `admission`, for each set of pods."""
         self.cluster_queue: str = self.admission.get("clusterQueue", "")
         """Whose quota it holds; empty if it holds none."""
         self.checks: Sequence[Mapping[str, Any]] = self._status.get("admissionChecks") or ()
