@@ -156,6 +156,7 @@ TOOLS = {
             *("scheduler-with-plugins", "scheduler-plugins", "sigs.k8s.io/scheduler-plugins/cmd/scheduler"),
             "16 minutes",
         ),
+        Tool("kube-router", "kube-router", "github.com/cloudnativelabs/kube-router/v2/cmd/kube-router", "3 minutes"),
         Tool("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "2 minutes", files=_STAGES),
         *(
             Tool(name, "prometheus", f"github.com/prometheus/prometheus/cmd/{name}", minutes, tags=_LEAST_OF_PROMETHEUS)
@@ -177,6 +178,8 @@ NODE = (*CONTROL_PLANE, "kube-scheduler", "kubelet", "coredns")
 """What a cluster with a node runs."""
 KIND_NODE = (*NODE, "kubeadm", "kube-proxy", *_CONTAINERD, "local-path-provisioner")
 """What the image of kind's nodes holds that `make kind` builds."""
+POLICIES = "kube-router"
+"""What enforces NetworkPolicies on a node."""
 BENCHMARKS = (*CONTROL_PLANE, "kube-scheduler", "kwok")
 """What the operator's benchmarks run, without the peer."""
 NEXT_KUBERNETES = tuple(f"{name}-{NEXT}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler"))

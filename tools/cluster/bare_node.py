@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bare node as the cluster of the end-to-end tests: images by containerd, volumes in directories of the host."""
 
+import contextlib
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
-from tools.cluster.cluster import container_id
+from tools import binaries
+from tools.cluster.cluster import UnsupportedError, container_id
 from tools.cluster.rest import Object
 from tools.cluster.volumes import volume_and_claim
 from tools.images import Image
-from tools.node import image_store
+from tools.node import image_store, packages, policies
 from tools.node.node import Node
+from tools.programs import POLICIES
 
 
 class BareNode(Node):
@@ -18,7 +22,6 @@ class BareNode(Node):
 
     name = "the bare node"
     nodes: tuple[str, ...] = ()
-    enforces_network_policies = False
 
     def __init__(self, programs: dict[str, Path]) -> None:
         super().__init__(programs)
@@ -62,6 +65,18 @@ class BareNode(Node):
     def start_kubelet(self, node: str) -> None:
         """Start it again."""
         self._machines[node].kubelet.start()
+
+    @contextlib.contextmanager
+    def network_policies(self) -> Iterator[str]:
+        """Enforce NetworkPolicies for the pods of one node, whose name this gives. kube-router is built the first time,
+        and missing packages are installed. Raises UnsupportedError where that is not possible."""
+        try:
+            packages.ensure(programs=policies.PACKAGES, who="a policy engine")
+            binary = binaries.find([POLICIES])[POLICIES]
+        except (packages.UnavailableError, binaries.BinariesError) as error:
+            raise UnsupportedError(f"no policy engine: {str(error).splitlines()[0]}") from None
+        with policies.enforced(self.machines[0], binary, self.kubeconfig):
+            yield self.machines[0].name
 
     def write_logs(self, directory: Path) -> None:
         """Copy the logs of control plane and nodes."""

@@ -5,6 +5,7 @@ A test asks for the fixture `cluster` and for nothing of the provider behind it.
 """
 
 import subprocess
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -23,7 +24,6 @@ class Cluster(Protocol):
     """How a line about this provider calls it: "the bare node", "kind", "the cluster of DTJOB_KUBECONFIG"."""
     kubeconfig: Path
     nodes: tuple[str, ...]
-    enforces_network_policies: bool
 
     def kubectl(
         self, *arguments: str, stdin: str | None = None, check: bool = True
@@ -50,6 +50,10 @@ class Cluster(Protocol):
 
     def start_kubelet(self, node: str) -> None:
         """Start it again."""
+
+    def network_policies(self) -> AbstractContextManager[str]:
+        """Within it NetworkPolicies are enforced, at least for the pods of one node, whose name it gives. Raises
+        UnsupportedError."""
 
     def write_logs(self, directory: Path) -> None:
         """Write the logs of the cluster's own programs into a directory that is there, as far as they are to be had."""

@@ -40,7 +40,6 @@ class ExistingCluster:
         self._undo = contextlib.ExitStack()
         self.kubeconfig = Path(environment["DTJOB_KUBECONFIG"])
         self.nodes: tuple[str, ...] = ()
-        self.enforces_network_policies = environment.get("DTJOB_E2E_NETWORK_POLICIES") == "enforced"
 
     def start(self) -> None:
         """Find the nodes. Raises UnavailableError where nobody answers, or only as nobody in particular."""
@@ -111,6 +110,14 @@ class ExistingCluster:
     def start_kubelet(self, node: str) -> None:
         """Start it again."""
         raise UnsupportedError(f"the kubelets of {self.name} are not ours to start")
+
+    def network_policies(self) -> contextlib.nullcontext[str]:
+        """They are enforced on every node, or UnsupportedError is raised."""
+        if self._environment.get("DTJOB_E2E_NETWORK_POLICIES") != "enforced":
+            raise UnsupportedError(
+                f"whether {self.name} enforces NetworkPolicies is unknown: set DTJOB_E2E_NETWORK_POLICIES"
+            )
+        return contextlib.nullcontext(self.nodes[0])
 
     def write_logs(self, directory: Path) -> None:
         """Its own programs' logs are out of reach."""

@@ -20,7 +20,7 @@ import yaml
 
 from tools import binaries
 from tools.cluster import existing, kubectl
-from tools.cluster.cluster import container_id
+from tools.cluster.cluster import UnsupportedError, container_id
 from tools.cluster.control_plane import LOST_NODE_SECONDS
 from tools.cluster.rest import Object
 from tools.cluster.volumes import volume_and_claim
@@ -51,8 +51,6 @@ class KindCluster:
         self._undo = contextlib.ExitStack()
         self.kubeconfig = Path()
         self.nodes: tuple[str, ...] = ()
-        self.enforces_network_policies = True
-        """kind's own network plugin does, since kind 0.24."""
 
     def start(self) -> None:
         """Return when the nodes are Ready. Raises UnavailableError where another one runs, or kind fails."""
@@ -110,6 +108,14 @@ class KindCluster:
         """Start it again."""
         _run(*docker_exec(node, "systemctl", "start", "kubelet"))
 
+    def network_policies(self) -> contextlib.nullcontext[str]:
+        """kind's own network plugin enforces them, since kind 0.24. That of tools/kind/default-cni.yaml has a label."""
+        if self.kubectl("get", "daemonsets", "-A", "-o", "name", "-l", "dtjob.dev/network-policies=stored").stdout:
+            raise UnsupportedError(
+                "kind without its own network plugin stores NetworkPolicies and does not enforce them"
+            )
+        return contextlib.nullcontext(self.nodes[0])
+
     def write_logs(self, directory: Path) -> None:
         """What kind exports of its nodes."""
         subprocess.run(self._command("export", "logs", str(directory), "--name", CLUSTER), capture_output=True)
@@ -121,7 +127,6 @@ class KindCluster:
         create(self._programs["kind"], CLUSTER, self.kubeconfig, "--config", file)
         self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={READY_SECONDS}s")
         self.nodes = self.wait_for_workers()
-        self.enforces_network_policies = self.network_enforces_policies()
 
     def wait_for_workers(self) -> tuple[str, ...]:
         """The nodes that take pods, once all workers do: a node keeps its taint for a moment after it is Ready. Raises
@@ -133,12 +138,6 @@ class KindCluster:
                 return nodes
             time.sleep(0.5)
         raise UnavailableError(f"kind: fewer than {WORKERS} nodes take pods after {READY_SECONDS} s")
-
-    def network_enforces_policies(self) -> bool:
-        """Whether the network plugin is kind's own. That of tools/kind/default-cni.yaml has a label."""
-        return not self.kubectl(
-            "get", "daemonsets", "-A", "-o", "name", "-l", "dtjob.dev/network-policies=stored"
-        ).stdout
 
     def _empty_volumes(self) -> None:
         """What pods wrote there is not ours to remove from here."""

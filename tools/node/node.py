@@ -6,8 +6,8 @@
         node.kubectl("apply", "-f", "job.yaml")
 
 One runs on a machine at a time. When it stops, and also when its process is killed, nothing of it is left.
-NetworkPolicies are stored and not enforced; of the Services only `kubernetes` has an address that works, so use
-headless ones.
+NetworkPolicies are stored and not enforced, unless `policies.py` does it for one node. Of the Services only
+`kubernetes` has an address that works, so use headless ones.
 """
 
 import contextlib

@@ -15,6 +15,8 @@ from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 
 NewJob = Callable[..., TrainingJob]
+SCRAPER = {"app": "prometheus"}
+"""Labels of pods that may read the status of jobs' pods, in the same namespace."""
 
 
 def _loaded(cluster: Cluster, name: str, config: pytest.Config) -> str:
@@ -36,7 +38,8 @@ def trainer_image(cluster: Cluster, pytestconfig: pytest.Config) -> str:
 @pytest.fixture(scope="package")
 def chart_values() -> tuple[str, ...]:
     """What the operator is installed with, beside its image; others' tests say more."""
-    return ()
+    (label,) = SCRAPER.items()
+    return (f"jobs.scrapers[0].podSelector.matchLabels.{'='.join(label)}",)
 
 
 @pytest.fixture(scope="package")

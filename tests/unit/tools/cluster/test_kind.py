@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.cluster.cluster import UnsupportedError
 from tools.cluster.kind import KindCluster
 from tools.images import IMAGES
 
@@ -32,12 +33,13 @@ def test_images_are_loaded_once_and_only_into_nodes_that_take_pods(cluster: Kind
     )
 
 
-@pytest.mark.parametrize(("found", "enforced"), [("", True), ("daemonset.apps/kindnet\n", False)])
-def test_the_cluster_says_whether_its_network_enforces_policies(
-    found: str, enforced: bool, cluster: KindCluster, tmp_path: Path
-) -> None:
-    (tmp_path / "kubectl.out").write_text(found)
-    assert cluster.network_enforces_policies() == enforced
+def test_the_cluster_says_whether_its_network_enforces_policies(cluster: KindCluster, tmp_path: Path) -> None:
+    cluster.nodes = ("worker", "worker2")
+    with cluster.network_policies() as node:
+        assert node == "worker"
+    (tmp_path / "kubectl.out").write_text("daemonset.apps/kindnet\n")
+    with pytest.raises(UnsupportedError):
+        cluster.network_policies()
 
 
 def test_a_worker_that_is_still_tainted_is_waited_for(cluster: KindCluster, tmp_path: Path) -> None:
