@@ -136,6 +136,22 @@ def made_again(part: Any, dataset: Any, seed: int) -> Any:
     return {FILTER: dataset.filter, FLAT_MAP: dataset.flat_map}[kind](do)
 
 
+def in_new_order(slices: Any, seed: int) -> Any:
+    """A Dataset of `SLICES` in an order of this seed. Each of its elements comes from an element of `range()`."""
+    count, seeds = int(slices.cardinality()), tf.constant([seed, 0], tf.int64)
+    if not all(isinstance(spec, tf.TensorSpec) for spec in tf.nest.flatten(slices.element_spec)):
+        return slices.shuffle(max(count, 1), seed=seed)  # sparse and ragged rows
+    if kind_of(slices) == RANGE:
+        start, step = (tf.cast(read(slices, name, _SERVE), tf.int64) for name in ("_start", "_step"))
+        rows: Any = lambda at: tf.cast(start + step * at, slices.element_spec.dtype)  # noqa: E731
+    else:
+        whole = next(iter(slices.batch(max(count, 1))), None)
+        rows = lambda at: tf.nest.map_structure(lambda part: part[at], whole)  # noqa: E731
+    order = tf.random.experimental.index_shuffle
+    numbers = tf.data.Dataset.range(count).map(_plain(lambda at: order(at, seeds, tf.cast(count - 1, tf.int64))))
+    return numbers.map(_plain(rows))
+
+
 def reads_resources(dataset: Any) -> bool:
     """Whether a function of a Dataset reads what its process has, such as a variable or a table."""
     taken = (tensor for function in functions_of(dataset) for tensor in function.captured_inputs)

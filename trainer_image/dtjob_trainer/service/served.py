@@ -152,9 +152,18 @@ def parts_of(dataset: Any) -> list[Any]:
 
 
 def _again(parts: Sequence[Any], dataset: Any, seed: int) -> Any:
-    """What these parts do, done to `dataset`. None: the last one is the first of a Dataset."""
-    for part in reversed(parts):
-        dataset = part if dataset is None else datasets.made_again(part, dataset, seed)
+    """What these parts do, done to `dataset`. None: the last one is the first of a Dataset.
+
+    A data worker that had to shuffle the beginning would first take all that it can get, and lose it at its end.
+    """
+    left = list(parts)
+    if dataset is None:
+        dataset = left.pop()
+        while left and datasets.kind_of(left[-1]) in {*datasets.PASSED_OVER, datasets.SHUFFLE}:
+            if datasets.kind_of(left.pop()) == datasets.SHUFFLE:
+                dataset = datasets.in_new_order(dataset, seed)
+    for part in reversed(left):
+        dataset = datasets.made_again(part, dataset, seed)
     return dataset
 
 
