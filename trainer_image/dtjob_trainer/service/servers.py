@@ -9,12 +9,14 @@ dispatcher's process by an open connection, and begins anew when that ends.
 import contextlib
 import os
 import socket
+import time
 from typing import Any, NoReturn
 
 from dtjob_trainer.contract import exit_codes
 from dtjob_trainer.contract.task import Task, host_of, port_of
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process.runtime import Runtime
+from dtjob_trainer.service.lost_workers import LOOK_SECONDS, LostWorkers
 
 HEARTBEAT_MS = 1000
 """How often a data worker asks the dispatcher for tasks."""
@@ -51,17 +53,20 @@ def serve(here: Runtime, task: Task) -> NoReturn:
         config = service.WorkerConfig(dispatcher, own, port_of(own), "grpc", heartbeat_interval_ms=HEARTBEAT_MS)
         server = service.WorkerServer(config)
         here.progress.report(state="serving")
-        _watch(here, dispatcher, line)
+        _watch(here, dispatcher, line, LostWorkers(dispatcher) if task.index == 0 else None)
         del server  # which stops it
     os._exit(exit_codes.TERMINATED)
 
 
-def _watch(here: Runtime, dispatcher: str, line: socket.socket) -> None:
-    """Return when the process of the dispatcher has ended, or this task got SIGTERM."""
-    waited = 0.0
+def _watch(here: Runtime, dispatcher: str, line: socket.socket, lost: LostWorkers | None = None) -> None:
+    """Return when the process of the dispatcher has ended, or this task got SIGTERM. Looks after `lost` meanwhile."""
+    waited = looked = 0.0
     while not here.shutdown.wait_signalled(POLL_SECONDS):
         if _is_closed(line):
             return
+        if lost is not None and time.monotonic() - looked >= LOOK_SECONDS:
+            lost.look()
+            looked = time.monotonic()
         waited += POLL_SECONDS
         # a name that is not found for a moment is no end: the worker would lose the elements that it has
         if waited >= RENEW_SECONDS and (following := _connect(dispatcher)) is not None:

@@ -18,10 +18,12 @@ from dtjob_trainer.contract.strategy import TRAITS
 from dtjob_trainer.contract.task import DATA_SERVICE, Task
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.errors import DataError
+from dtjob_trainer.frameworks import datasets
 from dtjob_trainer.loops.fit_data import FitData
 from dtjob_trainer.service import served, servers
 from dtjob_trainer.service.served import over_data_service, source_of
 
+ROOT = Path(__file__).parents[4]
 N = 60
 ALONE = Place(0, 1, 1)
 
@@ -141,11 +143,56 @@ def test_other_datasets_are_read_in_the_training_pod_and_the_log_says_why(kind: 
     assert why in said
 
 
+def rows_of(heading: str) -> list[str]:
+    """The rows of the table on the page of data workers that has this heading, by their first column."""
+    table = (ROOT / "docs/training/data.md").read_text().partition(f"| {heading} |")[2].partition("\n\n")[0]
+    return [line.split("|")[1].strip() for line in table.splitlines()[2:]]
+
+
 def test_the_page_lists_what_data_workers_do_not_make() -> None:
-    page = (Path(__file__).parents[4] / "docs/training/data.md").read_text()
-    table = page.partition("| what is in the Dataset |")[2].partition("\n\n")[0]
-    rows = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
-    assert sorted(rows) == sorted(REFUSED)
+    assert sorted(rows_of("what is in the Dataset")) == sorted(REFUSED)
+
+
+LOST = (
+    "unit/trainer/service/test_lost_workers.py",
+    "what_an_epoch_has_when_data_workers_are_lost_come_back_and_come_late",
+)
+RESTARTED = "trainer/test_data_workers.py", "which_examples_the_epochs_have_in_which_data_workers_and_tasks_are_killed"
+CASES = {
+    "nothing fails": (
+        "unit/trainer/service/test_served.py",
+        "each_epoch_has_each_example_once_and_an_order_of_its_own",
+    ),
+    "a data worker is killed": LOST,
+    "a data worker stays away": LOST,
+    "the chief's training process is killed": RESTARTED,
+    "training restarts for another reason": RESTARTED,
+    "`data.replicas` changes": LOST,
+}
+"""The tests of the rows that say which examples an epoch has."""
+
+
+def test_each_case_on_the_page_has_a_test() -> None:
+    assert rows_of("case") == list(CASES)
+    for file, name in CASES.values():
+        assert f"def test_{name}(" in (ROOT / "tests" / file).read_text()
+
+
+def test_no_data_worker_shuffles_the_beginning_of_a_dataset() -> None:
+    """It would take all names of files at once, and lose them if it is killed."""
+    made = served._again(served.parts_of(tf.data.Dataset.range(N).shuffle(N).map(lambda x: x).shuffle(4)), None, 1)
+    kinds = list(map(datasets.kind_of, served.parts_of(made)))
+    assert kinds.count(datasets.SHUFFLE) == 1
+    assert kinds[0] == datasets.SHUFFLE
+    rows = tf.data.Dataset.from_tensor_slices({"name": ["a", "b", "c"], "row": [[1, 2], [3, 4], [5, 6]]})
+    orders = [list(datasets.in_new_order(rows, seed).as_numpy_iterator()) for seed in range(6)]
+    assert len({tuple(row["name"] for row in order) for order in orders}) > 1
+    assert all(sorted(int(row["row"][0]) for row in order) == [1, 3, 5] for order in orders)
+    steps = tf.data.Dataset.range(3, 30, 5, output_type=tf.int32)
+    assert sorted(datasets.in_new_order(steps, 1).as_numpy_iterator()) == [3, 8, 13, 18, 23, 28]
+    assert datasets.in_new_order(steps, 1).element_spec == steps.element_spec
+    sparse = tf.data.Dataset.from_tensor_slices(tf.sparse.from_dense([[0, 1], [2, 0]]))
+    assert len(list(datasets.in_new_order(sparse, 1))) == 2
 
 
 def test_a_program_chooses_the_place() -> None:
