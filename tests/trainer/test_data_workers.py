@@ -22,7 +22,7 @@ def noted(file: Path) -> dict[int, tuple[int, int]]:
     return {int(epoch): (int(never), int(again)) for epoch, never, again in lines}
 
 
-def test_which_examples_the_epochs_have_in_which_data_workers_and_tasks_are_killed(tmp_path: Path) -> None:
+def test_epochs_in_which_data_workers_or_tasks_are_killed_have_the_documented_examples(tmp_path: Path) -> None:
     """A data worker in one epoch, the chief's training process, which has the dispatcher, in the next one but one, and
     then that of the other task."""
     notes = tmp_path / "notes"

@@ -155,9 +155,12 @@ def test_the_page_lists_what_data_workers_do_not_make() -> None:
 
 LOST = (
     "unit/trainer/service/test_lost_workers.py",
-    "what_an_epoch_has_when_data_workers_are_lost_come_back_and_come_late",
+    "data_workers_that_are_lost_come_back_or_come_late_leave_an_epoch_what_others_have",
 )
-RESTARTED = "trainer/test_data_workers.py", "which_examples_the_epochs_have_in_which_data_workers_and_tasks_are_killed"
+RESTARTED = (
+    "trainer/test_data_workers.py",
+    "epochs_in_which_data_workers_or_tasks_are_killed_have_the_documented_examples",
+)
 CASES = {
     "nothing fails": (
         "unit/trainer/service/test_served.py",
