@@ -184,9 +184,10 @@ class People(Pods):
         """Watch events that change nothing that matters."""
         name = data.draw(st.sampled_from(self.names))
         for number in range(times):
-            self.world.cluster.change(
-                KIND, name, lambda one, n=number: one["metadata"].update(annotations={"n": str(n)})
-            )
+            if name in self.names:  # it may be over, and have no longer to live
+                self.world.cluster.change(
+                    KIND, name, lambda one, n=number: one["metadata"].update(annotations={"n": str(n)})
+                )
             self.world.run(0.3)
 
     @rule(kind=st.sampled_from((*SHARED, *gangs.PROVIDERS)))
