@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit simulate cluster-tests cluster-slow crash-everywhere trainer trainer-slow trainer-nightly table fit-table chaos chaos-cluster power-loss soak benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down kind kind-down e2e-kind versions binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations fuzz setup clean
+.PHONY: help run test lint unit simulate cluster-tests cluster-slow crash-everywhere trainer trainer-slow trainer-nightly table fit-table chaos chaos-cluster power-loss soak soak-hour benchmarks bench e2e e2e-slow e2e-parts integrations browser worker-kills cluster cluster-down kind kind-down e2e-kind versions binaries images crd chart manifest lock release headers docs picture dashboards reference pod-fields mutations fuzz setup clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -101,9 +101,13 @@ chaos-cluster: $(STAMP) e2e-parts  ## Kill, freeze, cut off and fill everything 
 soak: $(STAMP)  ## Play 24 simulated hours in which 1,000 jobs come and go, and fail if what the operator keeps grows (JOBS=…, HOURS=…)
 	@$(BIN)/python -m tests.unit.operator.simulation.soak --jobs $(or $(JOBS),1000) --hours $(or $(HOURS),24)
 
-power-loss: $(STAMP)  ## Cut the power after 100 moments of each record of saves, on three kinds of disk (root and /dev/fuse; LOSSES=500)
+soak-hour: $(STAMP) binaries  ## Let 10,000 pods with 1,000 silent supervisors come and go on a real API server for an hour (PODS=…, WORKERS=…, MINUTES=…)
+	@$(BIN)/python -m benchmarks.operators.soak_hour --pods $(or $(PODS),10000) --workers $(or $(WORKERS),8) --minutes $(or $(MINUTES),60)
+
+power-loss: $(STAMP)  ## Cut the power after 100 moments of each record of saves, and 100 times under whole jobs, on three kinds of disk (root and /dev/fuse; LOSSES=500)
 	@DTJOB_POWER_LOSSES=$(or $(LOSSES),100) $(BIN)/python -m pytest --timeout=0 -k power_loss --durations=3 \
 		tests/unit/trainer/checkpoint tests/unit/trainer/program/test_whole_files.py tests/unit/operator/local/test_runs.py
+	@DTJOB_POWER_LOSSES=$(or $(LOSSES),100) $(BIN)/python -m pytest --timeout=0 -s -m slow tests/power_loss
 
 benchmarks: $(STAMP) binaries  ## Measure training against TensorFlow alone, and the operator (a quiet machine, an hour)
 	@for each in steps_per_second data_memory restore_memory checkpoint_stall first_step start recovery variables parameter_server plan_cost operator_memory event_cost event_loop rules_cost; do echo "$$each"; $(BIN)/python -m benchmarks.$$each; done

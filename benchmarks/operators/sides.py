@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -138,12 +138,13 @@ class Side(ABC):
 
 
 class Dtjob(Side):
-    """`dtjob operator`. `profile`: a file that gets cProfile's statistics of its life."""
+    """`dtjob operator`. `profile`: a file that gets cProfile's statistics of its life. `before`: a program that its
+    process runs first. `arguments`: more of them."""
 
     name, resource, user, job_label = "dtjob", "dtjobs", "dtjob", labels.JOB_NAME
 
-    def __init__(self, profile: Path | None = None) -> None:
-        self._profile = profile
+    def __init__(self, profile: Path | None = None, before: str = "", arguments: Sequence[str] = ()) -> None:
+        self._profile, self._before, self._arguments = profile, before, arguments
 
     def job(self, name: str, shape: Shape) -> Object:
         """A job's manifest."""
@@ -159,7 +160,8 @@ class Dtjob(Side):
 
     def _start(self, bed: Bed) -> Program:
         call = f"import cProfile; cProfile.run('main()', {str(self._profile)!r})" if self._profile else "main()"
-        command = [sys.executable, "-c", f"{AS_IN_THE_IMAGE}; {call}", "operator"]
+        program = "\n".join((self._before, AS_IN_THE_IMAGE, call))
+        command = [sys.executable, "-c", program, "operator", *self._arguments]
         command.append(f"--kubeconfig={bed.kubeconfig_of(self.user)}")
         running = Program(f"dtjob-{time.monotonic_ns()}", command, bed.plane.directory)
         running.wait_until(lambda: "operator is watching" in running.log.read_text())

@@ -39,10 +39,11 @@ _ROOM = f"--quota-backend-bytes={16 << 30}"
 
 
 class Testbed:
-    """The API server and what runs beside it. `api` calls it as administrator, `audit` is its log of the operators."""
+    """The API server and what runs beside it. `api` calls it as administrator, `audit` is its log of the operators.
+    `pod_network` is the first address of pods and the size of their network."""
 
-    def __init__(self, programs: dict[str, Path]) -> None:
-        self.programs = programs
+    def __init__(self, programs: dict[str, Path], pod_network: str = "10.128.0.1/9") -> None:
+        self.programs, self._pod_network = programs, pod_network
         self._numbers = 0
         self._beside: list[Program] = []
 
@@ -138,7 +139,7 @@ class Testbed:
                 str(kwok),
                 f"--kubeconfig={self.plane.kubeconfig}",
                 "--manage-all-nodes=true",
-                "--cidr=10.128.0.1/9",
+                f"--cidr={self._pod_network}",
                 *(f"--config={stage}" for stage in stages),
             ],
             "kube-scheduler": [

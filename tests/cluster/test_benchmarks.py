@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import rules_cost
-from benchmarks.operators import away, big_job, burst, rounds, small_beside_big, standing_load
+from benchmarks.operators import away, big_job, burst, rounds, small_beside_big, soak_hour, standing_load
+from benchmarks.operators.jobs import Shape
 from benchmarks.operators.rounds import Scenario
 from tools import binaries
 from tools.cluster.control_plane import ControlPlane
@@ -55,6 +56,12 @@ def test_every_other_scenario_is_measured(scenario: Scenario, tmp_path: Path) ->
     rounds.run(scenario, None, [*arguments, "--rounds=1", "--sides", "dtjob", "--out", str(tmp_path)])
     (found,) = json.loads((tmp_path / f"{scenario.name}.json").read_text())["rounds"]
     assert scenario.units.keys() <= found["dtjob"].keys()
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_minute_of_the_soak_finds_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert soak_hour.play(40, Shape(workers=1), minutes=1) == []
+    assert "40 pods run after" in capsys.readouterr().out
 
 
 def test_the_cost_of_rules_is_measured_for_each_definition() -> None:

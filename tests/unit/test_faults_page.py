@@ -24,11 +24,12 @@ def test_the_checks_of_a_power_loss_are_the_tests_that_use_its_disk() -> None:
     files = [
         *(ROOT / "tests" / "unit" / "trainer").rglob("test_*.py"),
         *(ROOT / "tests/unit/operator/local").glob("*.py"),
+        *(ROOT / "tests/power_loss").glob("test_*.py"),
     ]
     found = [
         name
         for file in files
-        for name in re.findall(r"^def (test_\w+)\(\s*(?:\w+: Any, )?disk\b", file.read_text(), re.M)
+        for name in re.findall(r"^def (test_\w+)\(\s*(?:\w+: Any, )?(?:disk\b|kind: Kind)", file.read_text(), re.M)
     ]
     assert found
     assert sorted(re.findall(r"\| `(test_\w+)` \|$", PAGE, re.M)) == sorted(found)
