@@ -10,21 +10,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
 
+from dtjob.api.spec.replica_specs import MAX_REPLICAS
 from dtjob.api.status.block import Int32, StatusBlock
 
 PLAIN_UP_TO = 100
 """Up to so many restarted tasks each has an entry of its own, which is easy to read."""
-MOST_FINISHED = 100_000
+MOST_TASKS = 4 * MAX_REPLICAS
 """No job has more tasks. A status that somebody forged may name more than can be counted."""
-_TASK = re.compile(r"[a-z]+-\d{1,9}", re.ASCII)
+_TASK = re.compile(r"[a-z]{1,16}-\d{1,9}", re.ASCII)
+_TaskId = Annotated[str, StringConstraints(pattern=_TASK)]
 
 
 class Attempts(StatusBlock):
     """The attempt of each task by its id. A task that is not in `exceptions` is at `others`."""
 
-    exceptions: dict[str, Int32] = {}
+    exceptions: Annotated[dict[_TaskId, Int32], Field(max_length=MOST_TASKS)] = {}
     """The attempt of single tasks."""
     others: Int32 = 0
     """The attempt of all other tasks."""
@@ -66,9 +68,9 @@ def finished_from_json(entries: Any) -> Any:
         return entries
     read = (FinishedTasks.model_validate(entry) for entry in entries)
     tasks = ((f"{one.role}-{index}", one.attempt) for one in read for index in _indexes(one.indexes))
-    found = dict(itertools.islice(tasks, MOST_FINISHED))
+    found = dict(itertools.islice(tasks, MOST_TASKS))
     if next(tasks, None) is not None:
-        raise ValueError(f"there are more than {MOST_FINISHED} tasks")
+        raise ValueError(f"there are more than {MOST_TASKS} tasks")
     return finished_from_json(found)
 
 

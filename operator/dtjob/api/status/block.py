@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every block of the status is, and the types of the values in it.
 
-A block keeps fields that this version does not know, and is never changed in place: `but` gives a changed copy.
+A block is never changed in place: `but` gives a changed copy. Fields that this version does not know are left out:
+anybody may have written them, and the operator could not write a status that they make too large.
 """
 
 from collections.abc import Callable
@@ -29,9 +30,15 @@ LONGEST_NUMBER = 64
 
 
 class StatusBlock(Described):
-    """A block of the status: camelCase names in JSON; fields that are not known are kept."""
+    """A block of the status: camelCase names in JSON; fields that are not known are left out."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="ignore",
+        frozen=True,
+        alias_generator=to_camel,
+        populate_by_name=True,
+        json_schema_extra={"additionalProperties": True},  # so that an older definition takes a newer operator's status
+    )
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         """The block itself, as it is never changed: pydantic copies a default that has no hash for each model."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pydantic import AwareDatetime
 
 from dtjob.api.status.attempts import Attempts, Finished
-from dtjob.api.status.block import Int32, Int64, Seconds, StatusBlock, Time
+from dtjob.api.status.block import Int32, Int64, Message, Name, Seconds, StatusBlock, Time
 
 
 class Errors(StatusBlock):
@@ -29,9 +29,9 @@ class Mistake(StatusBlock):
 
     exit_code: Int32 = 0
     """The exit code."""
-    exception: str = ""
+    exception: Message = ""
     """The exception without numbers and the like. Of an abort in a job of several tasks, the last line of the log."""
-    location: str = ""
+    location: Message = ""
     """The line of the program that the exception came through; empty if that is not known."""
     step: Int64 = -1
     """How far training had come: the step at which it failed, or the newest checkpoint if that is newer; -1 if neither
@@ -45,7 +45,7 @@ class Incident(StatusBlock):
     """When its first failure was seen."""
     number: Int32 = 0
     """Its number in `status.incidents`."""
-    cause: str
+    cause: Name
     """The kind of its first failure: a `Cause`, or a word that this version does not know."""
     not_before: Time
     """No pod is created before this moment."""
@@ -63,7 +63,7 @@ class Incident(StatusBlock):
     """The attempt that each task was at when it began."""
     ends_at: Time | None = None
     """From when on failures belong to the next incident. None: training has not resumed."""
-    action: str | None = None
+    action: Name | None = None
     """What a rule of failurePolicy.rules said to do about it; None if none did."""
     errors: Errors | None = None
     """The repeated errors that end with it. None if its cause is another or has no peer to blame."""

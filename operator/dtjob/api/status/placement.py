@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """`status.queue` and `status.gang`: who admits the job's pods, and who binds them together."""
 
+import json
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from dtjob.api.status.block import Int32, Name, StatusBlock
+
+LARGEST_POD_SETS = 64 * 1024
+"""Characters of JSON of what an admission adds to the pods of all roles."""
+
+
+def _not_too_large(pod_sets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    if len(json.dumps(pod_sets)) > LARGEST_POD_SETS:
+        raise ValueError(f"the pod sets must have {LARGEST_POD_SETS} characters at most")
+    return pod_sets
 
 
 class QueueEntry(StatusBlock):
@@ -19,7 +29,7 @@ class QueueEntry(StatusBlock):
     """The uid of the Workload that admits the job. The field is absent while the job waits."""
     cluster_queue: Name = ""
     """The name of the ClusterQueue whose quota the job uses. The field is absent while the job waits."""
-    pod_sets: Annotated[dict[str, dict[str, Any]], Field(max_length=8)] = {}
+    pod_sets: Annotated[dict[str, dict[str, Any]], Field(max_length=8), AfterValidator(_not_too_large)] = {}
     """What the admission adds to the pods of each role, such as nodeSelector and tolerations."""
 
     @property

@@ -93,7 +93,7 @@ class Goodput:
         )
 
     def written_to(self, status: Status) -> Status:
-        """The status with this in it; fields of it that are not known stay."""
+        """The status with this in it."""
         said = status.goodput or GoodputStatus()
         said = said.but(
             percentage=self.percent,

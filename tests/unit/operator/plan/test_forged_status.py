@@ -5,9 +5,11 @@ Hypothesis makes the changes up.
 """
 
 import json
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +18,7 @@ from dtjob.plan.seen.children import Children
 from tests.unit.fuzzed import VALUES, fuzzed
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-from tests.unit.operator.simulation.api import refusal
+from tests.unit.operator.simulation.api import LARGEST, refusal
 from tests.unit.operator.simulation.operator import job_manifest
 
 JOB = builders.job(evaluator=True)
@@ -84,6 +86,41 @@ def test_any_status_is_planned_with(changes: list[tuple[tuple[Any, ...], Any]]) 
     manifest = {**job_manifest(JOB), "status": status}
     for family in job_metrics([manifest], lambda _: pods, NOW):
         assert all(isinstance(sample.value, int | float) for sample in family.samples)
+
+
+def _fill(status: dict[str, Any], path: tuple[Any, ...], fill: Callable[[int], Any]) -> bool:
+    """Make the status at this path as large as the API server takes. Returns whether it takes the result."""
+    inner = status
+    for name in path[:-1]:
+        inner = inner[name]
+    inner[path[-1]] = fill(LARGEST - len(json.dumps(status)) - 50)
+    return refusal(status) is None
+
+
+FILLS: dict[str, Callable[[int], Any]] = {
+    "a text": lambda room: "x" * room,
+    "an object": lambda room: {"x": "x" * (room - 10)},
+    "a long name": lambda room: [{"role": "x" * (room - 50), "attempt": 0, "indexes": "0"}],
+}
+LATER = [(*path[:-1], "later") for path in FORGED if isinstance(path[-1], str)]
+"""Fields that no operator has written."""
+PLACES = [*FORGED, *LATER, ("queue",)]
+
+
+@pytest.mark.parametrize("fill", FILLS.values(), ids=FILLS)
+def test_a_status_at_the_limit_of_the_api_server_does_not_grow_beyond_the_limit(fill: Callable[[int], Any]) -> None:
+    """The operator does not carry on what others have written."""
+    pods = tuple(builders.pod(JOB, id_, builders.ended(1, NOW)) for id_ in ("chief-0", "worker-0"))
+    tried = 0
+    for path in dict.fromkeys(PLACES):
+        status = deepcopy(WRITTEN)
+        if not _fill(status, path, fill):
+            continue
+        tried += 1
+        made = builders.plan_answered(builders.with_status(JOB, status), Children(pods), NOW)
+        assert made.status is not None
+        assert len(json.dumps(made.status)) < LARGEST / 2, path
+    assert tried > 3
 
 
 def test_a_group_of_billions_of_workers_is_not_believed() -> None:

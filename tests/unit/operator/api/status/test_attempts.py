@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dtjob.api.status.attempts import PLAIN_UP_TO, Attempts
+from dtjob.api.status.attempts import MOST_TASKS, PLAIN_UP_TO, Attempts
 from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
 
@@ -80,3 +80,11 @@ def test_finished_tasks_are_written_in_ranges(tasks: dict[str, int], entries: li
 def test_finished_tasks_of_another_form_are_left_out(entries: Any):
     """Also those that nobody could count to the end: whoever may write a status must not stop the operator."""
     assert Status.read({"internal": {"finished": entries, "allCreated": True}}).internal == Internal(all_created=True)
+
+
+def test_more_tasks_than_a_job_can_have_are_left_out() -> None:
+    """Nothing bounds what somebody writes into `status.internal`, and the API server takes no more than 1.5 MB."""
+    many = {f"worker-{index}": 1 for index in range(MOST_TASKS + 1)}
+    assert Status.read({"internal": {"attempts": {"exceptions": many}, "allCreated": True}}) == Status(
+        internal=Internal(all_created=True)
+    )
