@@ -51,9 +51,9 @@ def _faults(story: str, step: Step) -> tuple[What, ...]:
     return faults_of(step) if step.job or (whole and step.n == 1) else ()
 
 
-def some(lives: Iterable[Played], one_in: int) -> list[Played]:
-    """Always the same of them, one in so many."""
-    return [life for life in lives if zlib.crc32(str(life).encode()) % one_in == 0]
+def part(lives: Iterable[Played], number: int, parts: int) -> list[Played]:
+    """The part of this number, from 1, of so many: always the same lives."""
+    return [life for life in lives if zlib.crc32(str(life).encode()) % parts == number - 1]
 
 
 def batches(lives: Iterable[Played]) -> list[list[Played]]:

@@ -43,6 +43,9 @@ def of_status(found: Object | None) -> Object:
 def differences(found: Outcome, wanted: Outcome, what: What | None) -> list[str]:
     """In what this life differs from the undisturbed one. An operator that is killed after it has written a status may
     not have told the events about it: none is told twice."""
+    if what is What.STALE_OTHERS and "Restarting" not in wanted.status["conditions"]:
+        # For a moment, pods that run are not seen to run. The condition then stays, as False.
+        found.status["conditions"].pop("Restarting", None)
     differ = [
         f"status {name}: {found.status.get(name)} and not {one}"
         for name, one in wanted.status.items()

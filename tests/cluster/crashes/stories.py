@@ -197,6 +197,7 @@ def queued_and_preempted(life: Life) -> None:
     life.phase("Suspended")
     controller.admit()
     life.runs(1)
+    life.exit("worker-0-1")  # the operator gives it a minute to end, and the quota back after that
     life.succeeds(1)
     controller.workload(lambda found: any(one["type"] == "Finished" for one in found["status"]["conditions"]))
 

@@ -5,6 +5,7 @@ Started plainly each spends more than a second of the processor on imports. What
 the same, with nothing in memory of the one before.
 """
 
+import gc
 import json
 import os
 import signal
@@ -79,11 +80,13 @@ class ForkedOperator(OperatorProcess):
 def serve() -> None:
     """Fork operators, and wait for them, as is asked line by line; until nobody asks any more."""
     from dtjob.cli import operator  # noqa: F401 (imported once for all that are forked)
-    from dtjob.cli.main import main
+    from dtjob.cli.main import app, main
     from dtjob.kube.calls import client
     from dtjob.kube.watching import handlers
 
     client.SILENT_SECONDS = client.CALL_TIMEOUT_SECONDS = handlers.CALL_TIMEOUT_SECONDS = IMPATIENT
+    app("operator")  # so that its module is imported, too
+    gc.freeze()  # else each of them copies and looks through all that is here
     children: set[int] = set()
     for line in sys.stdin:
         wish = json.loads(line)
