@@ -141,9 +141,10 @@ class FitData:
         alone = y is None and weights is None  # a Dataset with one of these is refused
         served, said = served_source(x, wanted, self._place) if alone else (None, "")
         source = served or sources.make(x, y, weights, wanted, self._place)
-        for remark in (f"{wanted.argument}: {said}" if said else "", source.remark):
-            if remark:
-                self.here.log(remark)
+        if said:
+            (self.here.log if served else self.here.warn)(f"{wanted.argument}: {said}")
+        if source.remark:
+            self.here.log(source.remark)
         if source.batch is not None and source.batch < self._place.replicas and not wanted.any_batch_size:
             self.here.log(
                 f"batches have {source.batch} of the {self._place.replicas} examples that would give each replica one: "

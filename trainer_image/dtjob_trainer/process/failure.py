@@ -27,8 +27,13 @@ _NO_NEWS = re.compile(
 """Lines that Keras and TensorFlow print before the line that says what is wrong."""
 _CONVERTED = re.compile(r"\s*in user code:\n\n(?:    .*\n)+\n\s*(?:\w+: )?")
 """What AutoGraph puts before the message of an error in a `tf.function`: a traceback and the class of the error."""
-_AROUND = re.compile(r"^\{\{function_node [^}]*\}\}\s*|^\(0\) [A-Z_]+:\s*|\s*\[Op:\w+\](?: name:.*)?$")
-"""The place in its graphs that TensorFlow adds to a message."""
+_AROUND = re.compile(
+    r"^\{\{function_node [^}]*\}\}\s*|^\(0\) [A-Z_]+:\s*|\s*\[Op:\w+\](?: name:.*)?$"
+    r"|Failed to get element from worker \S+: (?:Failed to get [\w ]+(?:, with a nonretryable error)?: )*"
+    r"|Error in user-defined function passed to \S+ transformation with iterator: \S+: "
+)
+"""The place in its graphs that TensorFlow adds to a message, and which data worker was asked."""
+_OF_A_DATA_WORKER = "Failed to get element from worker"
 _IN_PYTHON = re.compile(r"(\w+): (?:\[Errno (\d+)\])?")
 """How a line begins that is about an exception in Python code called by steps or data."""
 _OF_PYTHON = re.compile(r"(\w+(?:Error|Exception)): ")
@@ -67,6 +72,7 @@ OWN_STEPS = (
     "strategy.run(step, …) or dtjob_trainer.train(…), or set strategy: Default to train in one process"
 )
 ONE_GPU_EACH = "NCCL wants a GPU of its own for each task: where tasks share one, communication must be Ring"
+NOT_MOUNTED = "data workers read the files: mount their volume in replicaSpecs.data.template too"
 STATEFUL = "set stateful=False, use layers of Keras 3, or set strategy: Default to train in one process"
 PASSING_ANSWERS = (408, 425, 429, 500, 502, 503, 504)
 """HTTP status codes of a server that is busy or away."""
@@ -85,6 +91,8 @@ def note_advice(error: BaseException, shapes: Callable[[], str], members: int) -
         advice = STATEFUL
     elif members > 1 and kind in NCCL_ERRORS and SHARED_GPU in text:
         advice = ONE_GPU_EACH
+    elif kind in ("NotFoundError", "PermissionDeniedError") and _OF_A_DATA_WORKER in text:
+        advice = NOT_MOUNTED
     elif kind in ABOUT_SHAPES and _SHAPES.search(text):
         with contextlib.suppress(Exception):  # no model may make this hide the error
             advice = shapes()

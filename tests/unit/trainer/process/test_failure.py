@@ -82,6 +82,11 @@ def named(name: str, module: str = __name__) -> type[Exception]:
 
 UnknownError, InternalError, UnavailableError = map(named, ("UnknownError", "InternalError", "UnavailableError"))
 AbortedError, ResourceExhaustedError = map(named, ("AbortedError", "ResourceExhaustedError"))
+OF_A_DATA_WORKER = (
+    "{{function_node __wrapped__IteratorGetNextAsOptional_device_/job:localhost}} Failed to get element from worker "
+    "127.0.0.1:21405: Failed to get an element, with a nonretryable error: Failed to get element: Error in "
+    "user-defined function passed to ParallelMapDatasetV2:9 transformation with iterator: Iterator::Root::Parallel: "
+)
 OF_TENSORFLOW = named("ResourceExhaustedError", "tensorflow.python.framework.errors_impl")
 
 
@@ -113,6 +118,10 @@ OF_TENSORFLOW = named("ResourceExhaustedError", "tensorflow.python.framework.err
         (
             RuntimeError("{{function_node f}} /data/a.csv; No such file or directory [Op:IteratorGetNext] name: "),
             "RuntimeError: /data/a.csv; No such file or directory",
+        ),
+        (
+            RuntimeError(f"{OF_A_DATA_WORKER}bad row : Tensor had NaN values"),
+            "RuntimeError: bad row : Tensor had NaN values",
         ),
         (RuntimeError("Graph execution error:"), "RuntimeError: Graph execution error:"),
         (ValueError("x" * 1000), f"ValueError: {'x' * (LONGEST_LINE - 1)}…"),
@@ -162,6 +171,8 @@ SHAPES = "x (None, 8), y (None, 7), and gives (None, 3)"
         (ValueError(STATEFUL), "(set stateful=False, use layers of Keras 3, or set strategy: Default to train in one "
                                "process)"),
         (ValueError("Dimensions must be equal, but are 7 and 3 for '{{node sub}}'\nmore"), f"({SHAPES})"),
+        (named("NotFoundError")(f"{OF_A_DATA_WORKER}/data/a.csv; No such file"), "replicaSpecs.data.template too)"),
+        (named("NotFoundError")("/data/a.csv; No such file"), "No such file"),
         (InternalError(f"{NCCL}remote process exited"), "exited"),
         (ValueError("something else"), "else"),
         (ValueError("reshape is not a shaper"), "shaper"),

@@ -110,7 +110,7 @@ class Epoch:
         self.seen += [int(value) for value in self._iterator]
 
 
-def test_data_workers_that_are_lost_come_back_or_come_late_leave_an_epoch_what_others_have(service: Service) -> None:
+def test_an_epoch_has_the_documented_examples_when_data_workers_are_lost_or_come_late(service: Service) -> None:
     """shuffle() takes all numbers at the beginning. A data worker that did so would lose half of an epoch."""
     dataset = over_data_service(tf.data.Dataset.range(N).shuffle(N).map(slowly))
     lost = LostWorkers(service.address)

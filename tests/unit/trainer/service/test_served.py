@@ -155,7 +155,7 @@ def test_the_page_lists_what_data_workers_do_not_make() -> None:
 
 LOST = (
     "unit/trainer/service/test_lost_workers.py",
-    "data_workers_that_are_lost_come_back_or_come_late_leave_an_epoch_what_others_have",
+    "an_epoch_has_the_documented_examples_when_data_workers_are_lost_or_come_late",
 )
 RESTARTED = (
     "trainer/test_data_workers.py",
@@ -218,13 +218,28 @@ def test_batches_of_fewer_examples_than_tasks_are_read_in_the_training_pods() ->
     assert "batch(1) has fewer examples than the 2 tasks" in said
 
 
-def test_targets_beside_a_dataset_are_refused_as_in_a_job_without_data_workers() -> None:
-    here: Any = SimpleNamespace(traits=TRAITS["Default"], log=print)
+def fit_data(**here: Any) -> FitData:
+    """The data of a `fit` in a job of one task, which logs as `here` says."""
     group: Any = SimpleNamespace(index=0, tasks=1, replicas=1)
     trained: Any = SimpleNamespace(scales_itself=False, package="keras")
     numbers: Any = SimpleNamespace(steps_per_epoch=None, batch_size=None)
     given: Any = SimpleNamespace()
-    data = FitData(here, group, trained, numbers, given, given, seed=0)
+    runtime: Any = SimpleNamespace(traits=TRAITS["Default"], **here)
+    return FitData(runtime, group, trained, numbers, given, given, seed=0)
+
+
+def test_data_workers_that_have_nothing_to_do_are_warned_of() -> None:
+    logged, warned = list[str](), list[str]()
+    data = fit_data(log=logged.append, warn=warned.append)
+    data._source(SERVED.batch(8), None, None, Wanted())
+    assert (logged, warned) == ([f"x: {served.REMARK}"], [])
+    data._source(SERVED.take(9).batch(8), None, None, Wanted())
+    assert len(logged) == 1
+    assert warned[0].startswith("x: data workers do not make the examples, because take() needs all elements")
+
+
+def test_targets_beside_a_dataset_are_refused_as_in_a_job_without_data_workers() -> None:
+    data = fit_data(log=print)
     for more in ((np.zeros(N), None), (None, np.zeros(N))):
         with pytest.raises(DataError, match="brings its own targets and weights"):
             data._source(SERVED.batch(8), *more, Wanted())
