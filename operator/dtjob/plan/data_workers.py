@@ -88,6 +88,6 @@ def _replaced(draft: Draft, view: TaskView) -> list[Action]:
             draft.look_again(due)
             return retire(view)
         if (failure := failure_of(view, situation.now)) is not None:
-            draft.add_event("Warning", RESTARTING, f"{failure.sentence()}; training goes on without it")
+            draft.add_event("Warning", RESTARTING, f"{failure.sentence()}; another one takes its place")
         view = view._replace(attempt=view.attempt + 1, pod=None, state=PodState.MISSING)
     return [*retire(view), create_pod(situation, view, None)]

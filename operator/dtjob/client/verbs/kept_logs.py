@@ -27,12 +27,17 @@ FOLDER = "logs"
 def logs_of_attempt(cluster: Cluster, job: str, attempt: int, task: str | None, tail: int | None) -> Generator[Line]:
     """The lines of the pods of this attempt, and then those that are kept of each of its pods that is gone.
 
-    Raises Refused if none of these is kept, and NotDone if the helper pod that reads the files does not start.
+    Those of data workers are not kept. Raises Refused if none of these is there, and NotDone if the helper pod that
+    reads the files does not start.
     """
     stored = cluster.get(KIND, job)
     yield from logs(cluster, job, task, How(attempt=attempt, tail=tail))
     of_type = typed(stored)
     gone = _gone(cluster, of_type, attempt, task)
+    if task and (unkept := [one.id for one in gone if one.role is Role.DATA]):
+        names = ", ".join(unkept)
+        raise Refused(f"{job}: no pod of attempt {attempt} at {names} is there, and logs of data workers are not kept")
+    gone = [one for one in gone if one.role is not Role.DATA]
     if not gone:
         return
     top, chief, uid = directory_of(of_type), topology.chief_task(of_type), stored["metadata"]["uid"][:8]
@@ -58,7 +63,7 @@ def _gone(cluster: Cluster, job: Job, attempt: int, task: str | None) -> list[to
         there.setdefault(task_of(pod), []).append(attempt_of(pod))
     return [
         one
-        for one in topology.tasks(job)
+        for one in topology.all_tasks(job)
         if task in (None, one.id, one.role.value)
         and attempt not in there.get(one.id, ())
         and (one.id not in there or attempt < max(there[one.id]))

@@ -60,7 +60,7 @@ def test_a_failed_data_worker_is_replaced_alone_and_its_failure_is_told():
     (event,) = draft.events
     assert (event.type, event.reason) == ("Warning", "DataWorkerRestarting")
     assert event.message.startswith("data-1 ")
-    assert event.message.endswith("; training goes on without it")
+    assert event.message.endswith("; another one takes its place")
     assert draft.status == draft.situation.status, "nothing is counted"
     assert draft.status.restarts.total == 0
 

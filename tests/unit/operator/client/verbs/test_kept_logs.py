@@ -91,3 +91,15 @@ def test_a_log_that_is_not_kept_is_refused(kept: list[str], cluster: Cluster, se
     server.answer(f"GET {PODS}", {"items": [], "metadata": {"resourceVersion": "1"}})
     with pytest.raises(Refused, match="no log of attempt 3 at chief-0, worker-0, worker-1 is kept in"):
         found(cluster, 3)
+
+
+def test_logs_of_data_workers_are_not_kept(kept: list[str], cluster: Cluster, server: ApiServer) -> None:
+    server.answer(f"GET {JOBS}/digits", stored(replicaSpecs={"chief": {}, "data": {"replicas": 2}}))
+    server.answer(f"GET {PODS}", {"items": [pod("chief-0", 0), pod("data-0", 1)], "metadata": {"resourceVersion": "1"}})
+    server.answer(f"GET {PODS}/digits-chief-0-0/log", stamped((1, "of the chief")))
+    server.answer(f"GET {PODS}/digits-data-0-1/log", stamped((1, "of data")))
+    with pytest.raises(Refused, match="no pod of attempt 0 at data-0 is there, and logs of data workers are not kept"):
+        found(cluster, 0, "data-0")
+    assert found(cluster, 1, "data-0") == ["data-0.1 | of data"]
+    assert found(cluster, 0) == ["chief-0 | of the chief"]
+    assert kept == []
