@@ -49,14 +49,12 @@ def test_epochs_in_which_data_workers_or_tasks_are_killed_have_the_documented_ex
         os.kill(first["data-1"]["pid"], signal.SIGKILL)
         second = run.wait_until(replaced, "another data-1")
         assert second["chief-0"]["trainingPid"] == first["chief-0"]["trainingPid"]
-        of_data = second["chief-0"]["step"] // STEPS
-        of_training = []
+        step = second["chief-0"]["step"]
         for task in ("chief-0", "worker-0"):
-            at = (of_data if not of_training else of_training[-1]) + 2
-            now = run.wait_for_step(at * STEPS + 8)
-            of_training.append(now["chief-0"]["step"] // STEPS)
+            now = run.wait_for_step(step + 2 * STEPS)
             os.kill(now[task]["trainingPid"], signal.SIGKILL)
             run.wait_until(lambda now, task=task: restarts(now, task) > restarts(first, task), f"the restart of {task}")
+            step = now["chief-0"]["step"]
         code, result = run.end()
         logs = "".join(log.read_text() for log in Path(result["runDirectory"]).rglob("*.log"))
         run.wait_until_nothing_is_left()
@@ -65,12 +63,11 @@ def test_epochs_in_which_data_workers_or_tasks_are_killed_have_the_documented_ex
     assert result["restarts"]["byCause"] == {"Signal": 2}, "no data worker is counted"
     assert result["resume"] == "approximate"
     assert "x: the job's data workers make the examples" in logs
+    assert "makes examples for the chief task at 127.0.0.1:" in logs
     found = noted(notes)
     assert set(found) == set(range(EPOCHS))
-    never, again = found.pop(of_data)
-    assert never <= AHEAD, found
-    assert again == 0, "the killed data worker"
-    for epoch in of_training:
-        never, again = found.pop(epoch)
-        assert never == again, "a restart leaves out as many as were trained on"
-    assert set(found.values()) == {(0, 0)}, found
+    assert found[0] == found[EPOCHS - 1] == (0, 0), found
+    odd = [epoch for epoch, times in found.items() if times != (0, 0)]
+    assert len(odd) <= 3, found
+    of_data = [never for never, again in found.values() if again == 0]
+    assert max(of_data) <= AHEAD, "no example comes twice when a data worker is killed, and few are lost"

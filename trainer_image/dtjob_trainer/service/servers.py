@@ -9,10 +9,11 @@ dispatcher's process by an open connection, and begins anew when that ends.
 import contextlib
 import os
 import socket
+import sys
 import time
 from typing import Any, NoReturn
 
-from dtjob_trainer.contract import exit_codes
+from dtjob_trainer.contract import exit_codes, log_line
 from dtjob_trainer.contract.task import Task, host_of, port_of
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process.runtime import Runtime
@@ -46,6 +47,7 @@ def serve(here: Runtime, task: Task) -> NoReturn:
     service = tf.data.experimental.service
     dispatcher, own = task.data_service, task.data_address
     here.shutdown.training_begins()
+    log_line.write(sys.stdout, f"waits for the chief task at {dispatcher}", task=task.id)
     while not here.shutdown.signalled:
         if (line := _connect(dispatcher)) is None:
             here.shutdown.wait_signalled(POLL_SECONDS)
@@ -53,6 +55,7 @@ def serve(here: Runtime, task: Task) -> NoReturn:
         config = service.WorkerConfig(dispatcher, own, port_of(own), "grpc", heartbeat_interval_ms=HEARTBEAT_MS)
         server = service.WorkerServer(config)
         here.progress.report(state="serving")
+        log_line.write(sys.stdout, f"makes examples for the chief task at {dispatcher}", task=task.id)
         _watch(here, dispatcher, line, LostWorkers(dispatcher) if task.index == 0 else None)
         del server  # which stops it
     os._exit(exit_codes.TERMINATED)
