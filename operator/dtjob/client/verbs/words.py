@@ -129,6 +129,8 @@ def _facts(status: Object, spec: Object, job: Object, now: datetime) -> Iterator
     ready = status.get("ready")
     yield "strategy", str(spec.get("strategy", ""))
     yield "tasks", f"{ready} run or have finished" if ready else ""
+    data = (status.get("replicaStatuses") or {}).get("data") if status.get("phase") == "Running" else None
+    yield "data workers", f"{data.get('active', 0)} of {data.get('replicas', 0)} run" if data else ""
     yield "step", _step(status)
     yield "input", _input(status, "data" in (spec.get("replicaSpecs") or {}))
     yield "metrics", metrics_text(status)

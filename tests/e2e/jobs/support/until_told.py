@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits example, which trains until a test says that it is enough: no test guesses how fast its machine is."""
+"""An example that trains until a test says that it is enough: no test guesses how fast its machine is."""
 
 from typing import Any
 
@@ -25,22 +25,23 @@ class UntilTold(keras.callbacks.Callback):
     def set_state(self, state):
         pass
 
-example = pathlib.Path("/workspace/examples/digits.py")
-told = example.read_text().replace("model.fit(x, y, ", "model.fit(x, y, callbacks=[UntilTold()], ")
+example = pathlib.Path("/workspace/examples/EXAMPLE")
+told = example.read_text().replace(" epochs=options.epochs,", " epochs=options.epochs, callbacks=[UntilTold()],")
 exec(compile(told, str(example), "exec"), {{**globals(), "__file__": str(example)}})
 """
 _ENDLESS = 100_000
 """Epochs."""
 
 
-def until_told(api: Api, namespace: str, image: str, roles: Object, name: str = "digits", **spec: Any) -> Object:
-    """The job; makes the ConfigMap with its program, once in a namespace."""
+def until_told(api: Api, namespace: str, image: str, roles: Object, example: str = "digits.py", **spec: Any) -> Object:
+    """The job; makes the ConfigMap with its program, once in a namespace. `example`: the file of the program."""
     if _CONFIG_MAP not in [one["metadata"]["name"] for one in api.list("configmaps", namespace)]:
         metadata = {"name": _CONFIG_MAP}
-        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {_FILE: _PROGRAM}}
+        data = {_FILE: _PROGRAM.replace("EXAMPLE", example)}
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
         api.create("configmaps", namespace, made)
     mounted = {role: _with_program(replica) for role, replica in roles.items()}
-    job = digits(image, name, epochs=_ENDLESS, replicaSpecs=mounted, **spec)
+    job = digits(image, epochs=_ENDLESS, replicaSpecs=mounted, **spec)
     job["spec"]["program"]["entrypoint"] = f"{_DIRECTORY}/{_FILE}"
     return job
 

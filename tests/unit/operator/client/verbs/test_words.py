@@ -47,6 +47,12 @@ def test_a_job_that_waits_for_its_data_is_told_what_helps() -> None:
     assert "input" not in facts(phase="Failed", progress=told)
 
 
+def test_the_state_of_data_workers_is_told_while_the_job_runs() -> None:
+    counts = {"chief": {"replicas": 1, "active": 1}, "data": {"replicas": 3, "active": 2, "pending": 1}}
+    assert facts(phase="Running", replicaStatuses=counts)["data workers"] == "2 of 3 run"
+    assert "data workers" not in facts(phase="Succeeded", replicaStatuses=counts)
+
+
 def test_words_of_a_program_do_nothing_to_the_terminal_of_who_reads_them() -> None:
     evil = "a\x1b]52;c;aGk=\x07b\x1b[2J\x9b1mc\x08"
     failure = {"message": evil, "logTail": f"x\n{evil}"}
