@@ -6,11 +6,8 @@ behind.
 """
 
 from datetime import datetime, timedelta
-from typing import Annotated
 
-from pydantic import Field
-
-from dtjob.api.status.block import Int64, StatusBlock, Time, whole
+from dtjob.api.status.block import StatusBlock, Sum, Time, whole
 
 
 class Activity(StatusBlock):
@@ -18,7 +15,7 @@ class Activity(StatusBlock):
 
     since: Time | None = None
     """When the current period of activity began. The field is absent while the job is suspended."""
-    seconds: Annotated[Int64, Field(ge=0)] = 0
+    seconds: Sum = 0
     """The number of seconds that the job was active before the current period."""
     all_ran_time: Time | None = None
     """When all training tasks first ran together in the current period. The field is absent before that."""

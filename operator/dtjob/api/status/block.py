@@ -74,6 +74,15 @@ def _of_our_days(moment: datetime) -> datetime:
     return moment
 
 
+def _below(limit: int) -> Callable[[int], int]:
+    def check(count: int) -> int:
+        if count >= limit:
+            raise ValueError(f"the number must be less than {limit}")
+        return count
+
+    return check
+
+
 def _cut_to(longest: int) -> Callable[[Any], Any]:
     return lambda text: cut(text, longest) if isinstance(text, str) else text
 
@@ -88,13 +97,17 @@ Sentence = Annotated[str, BeforeValidator(_cut_to(LONGEST_SENTENCE)), Field(max_
 """A text for people in one sentence. Longer ones are cut."""
 Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
 Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+Count = Annotated[Int32, AfterValidator(_below(2**30))]
+"""A whole number that grows. The API server takes twice as large ones, so a forged one may grow, too."""
+Sum = Annotated[Int64, Field(ge=0), AfterValidator(_below(2**62))]
+"""A whole number to which others are added, as `Count`."""
 NumberText = Annotated[str, Field(max_length=LONGEST_NUMBER)]
 """A number that may have a fraction, as text: JSON's numbers are not the same to every reader."""
 Time = Annotated[AwareDatetime, AfterValidator(_of_our_days), PlainSerializer(times.rfc3339, return_type=str)]
 """A moment, to the second. A forged one may be so far away that no duration can be added to it."""
 Seconds = Annotated[
     float,
-    Field(ge=0, allow_inf_nan=False),
+    Field(ge=0, lt=10**15, allow_inf_nan=False),  # more would have too many digits
     PlainSerializer(lambda value: f"{value:.2f}".rstrip("0").rstrip("."), return_type=str),
     WithJsonSchema({"type": "string", "maxLength": LONGEST_NUMBER}),
 ]

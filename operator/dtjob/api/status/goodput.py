@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dtjob.api.status.block import Int32, Int64, Seconds, StatusBlock
+from dtjob.api.status.block import Int32, Seconds, StatusBlock, Sum
 
 
 class Part(StrEnum):
@@ -49,9 +49,9 @@ class GoodputSeconds(StatusBlock):
 class GoodputSteps(StatusBlock):
     """Training steps that the chief reported."""
 
-    kept: Annotated[Int64, Field(ge=0)] = 0
+    kept: Sum = 0
     """Steps that were not lost."""
-    redone: Annotated[Int64, Field(ge=0)] = 0
+    redone: Sum = 0
     """Steps that a restart took back."""
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dtjob.api.status.block import Int32, Int64, Message, Name, Sentence, StatusBlock, Time
+from dtjob.api.status.block import Count, Int32, Int64, Message, Name, Sentence, StatusBlock, Time
 
 MOST_INCIDENTS = 10
 """Incidents that a status holds."""
@@ -14,18 +14,18 @@ MOST_INCIDENTS = 10
 class Restarts(StatusBlock):
     """How often training was restarted."""
 
-    total: Int32 = 0
+    total: Count = 0
     """The number of restarts of training, of any cause."""
-    causes: Annotated[dict[str, Int32], Field(max_length=64)] = {}
+    causes: Annotated[dict[str, Count], Field(max_length=64)] = {}
     """The number of restarts by cause, such as Disruption, OOMKilled or Error."""
-    evaluator: Int32 = 0
+    evaluator: Count = 0
     """The number of restarts of the evaluator. They do not interrupt training and are not part of total."""
 
 
 class PastIncident(StatusBlock):
     """One interruption of training, with all failures that belong to it."""
 
-    number: Int32
+    number: Count
     """The value of restarts.total after this restart. For the failure that ended the job, it is one more."""
     time: Time
     """When training was interrupted, as far as the operator knows."""

@@ -123,6 +123,27 @@ def test_a_status_at_the_limit_of_the_api_server_does_not_grow_beyond_the_limit(
     assert tried > 3
 
 
+@pytest.mark.parametrize("most", [2**31 - 1, 2**63 - 1], ids=["int32", "int64"])
+def test_a_count_at_its_limit_does_not_grow_beyond_the_limit(most: int) -> None:
+    status = deepcopy(WRITTEN)
+    status["restarts"]["evaluator"] = status["active"]["seconds"] = 1
+    status["goodput"] = {"seconds": {"kept": "1e300"}, "steps": {"kept": 1, "redone": 1}}
+    for path in paths(status):
+        inner = status
+        for name in path[:-1]:
+            inner = inner[name]
+        if type(was := inner[path[-1]]) is int:
+            inner[path[-1]] = most
+            if refusal(status) is not None:
+                inner[path[-1]] = was
+    job = builders.with_status(JOB, status)
+    ended = (builders.pod(job, id_, builders.ended(1, NOW)) for id_ in ("chief-0", "worker-0", "evaluator-0"))
+    for children in (Children(()), Children(tuple(ended))):
+        made = builders.plan_answered(job, children, at(120))
+        assert made.status is not None
+        assert refusal(made.status) is None
+
+
 def test_a_group_of_billions_of_workers_is_not_believed() -> None:
     status = deepcopy(WRITTEN)
     status["workers"] = {"desired": 1, "replicas": 2**31 - 1}
