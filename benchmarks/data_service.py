@@ -161,7 +161,7 @@ def main() -> None:
     """Print one JSON object: the limit in cores, to the number of data workers (0: none), to its summary."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, nargs="+", default=[0, 1, 2, 4])
-    parser.add_argument("--limits", type=float, nargs="+", default=[0.25, 0], help="cores of a task; 0: no limit")
+    parser.add_argument("--limits", type=float, nargs="+", default=[0.1, 0], help="cores of a task; 0: no limit")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0, help="for which a run is measured")
     options = parser.parse_args()
