@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import count
 
-from tests.chaos.support.hazards import nodes, pods
+from tests.chaos.support.hazards import jobs, nodes, pods
 from tests.chaos.support.hazards.hazard import Done, Hazard, World
 from tests.chaos.support.patience import is_outage
 from tests.chaos.support.rounds import Say
@@ -24,6 +24,7 @@ HAZARDS = (
     Hazard(pods.operator_frozen, "operator"),
     Hazard(pods.operators_clock_jumps, "operator's clock"),
     Hazard(pods.a_tasks_clock_jumps, "clock"),
+    Hazard(jobs.job_suspended, "api"),  # a job must not stay suspended because an answer was lost
     Hazard(nodes.kubelet_killed, "kubelet"),
     Hazard(nodes.node_lost, "kubelet", 0.7),
     Hazard(nodes.containerd_killed, "containerd"),
