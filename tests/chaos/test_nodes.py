@@ -27,7 +27,7 @@ SEED = int(os.environ.get("DTJOB_CHAOS_SEED") or random.SystemRandom().randrange
 GAP = float(os.environ.get("DTJOB_CHAOS_GAP") or 12)
 """Seconds from one hazard to the next, on average. A busy machine needs more, because starts take longer."""
 LAST_SECONDS = 1500.0
-"""How long the undisturbed jobs, and the last ones after everything, may take beside other work on the machine."""
+"""How long the undisturbed jobs may take, and how long the last jobs may take after the last hazard."""
 
 
 def say(line: str) -> None:
@@ -37,14 +37,14 @@ def say(line: str) -> None:
 
 
 def wait(over: Callable[[], bool]) -> None:
-    """Until then."""
+    """Return when `over` holds."""
     while not over():
         time.sleep(0.5)
 
 
 def run_all(bed: Bed, sightings: Sightings, kept: Path, chaos: Chaos | None = None) -> list[Ended]:
-    """Each kind of job once, or as long as there is chaos, until its last job has ended. The name of the directory
-    `kept` is the first part of the jobs' names."""
+    """Run each kind of job once, or again and again while there is chaos. Return when the last jobs have ended. The
+    name of the directory `kept` is the first part of the jobs' names."""
     rounds = [Rounds(bed, kind, sightings, say, kept) for kind in kinds.KINDS]
     try:
         if chaos:
@@ -75,7 +75,7 @@ def goodput(jobs: Sequence[Ended]) -> dict[str, float]:
 
 
 def report(jobs: Sequence[Ended], chaos: Chaos, sightings: Sightings) -> None:
-    """What has happened, and what it cost."""
+    """Print the hazards, the restarts and the goodput."""
     say(f"{MINUTES:g} minutes, seed {SEED}: {sum(chaos.done.values())} hazards: {dict(chaos.done.most_common())}")
     for kind in kinds.KINDS:
         ours = [job for job in jobs if job.kind is kind]
@@ -88,7 +88,7 @@ def report(jobs: Sequence[Ended], chaos: Chaos, sightings: Sightings) -> None:
 
 
 def check_bits(undisturbed: Sequence[Ended], jobs: Sequence[Ended]) -> None:
-    """Each synchronous job has ended with the bits of its undisturbed run, the others with its variables."""
+    """Each synchronous job has ended with the bits of its undisturbed run. The others have the same variables."""
     everything = [*undisturbed, *jobs]
     bits = dict(zip((job.name for job in everything), weights.of_runs(job.saved for job in everything), strict=True))
     assert all(bits.values()), "a job has left no checkpoint"

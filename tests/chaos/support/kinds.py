@@ -14,14 +14,14 @@ PROGRAMS = Path(__file__).resolve().parents[2] / "programs"
 GUIDE = PROGRAMS / "keras_guides" / "transfer_learning.py"
 """Two calls of fit, and nothing of dtjob."""
 EPOCHS = int(os.environ.get("DTJOB_CHAOS_EPOCHS") or 40)
-"""Of jobs that train in several processes; 23 steps each."""
+"""The epochs of jobs that train in several processes. Each epoch has 23 steps."""
 SOURCE = "guide"
-"""The ConfigMap with it."""
+"""The name of the ConfigMap that holds the guide."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One of the jobs. `synchronous`: its numbers are those of every other run."""
+    """One of the jobs. `synchronous`: each run comes to the same bits."""
 
     name: str
     strategy: str
@@ -43,7 +43,7 @@ class Kind:
             every_steps=self.every_steps,
             replicaSpecs=roles,
             failurePolicy={
-                # far more than happens by itself: nobody kills so often
+                # far more than by default, because nobody else kills so often
                 "maxRestartsWithoutProgress": 1000,
                 "maxDisruptionsWithoutProgress": 1000,
                 "backoff": {"initialSeconds": 1, "maxSeconds": 5},

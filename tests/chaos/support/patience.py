@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that are made again until the API server is back."""
+"""Calls that are repeated until the API server is back."""
 
 import time
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from tools.cluster.rest import Api, ApiError
 T = TypeVar("T")
 PATIENCE_SECONDS = 300.0
 NOT_READY = (401, 403, 408, 429)
-"""What an API server answers, beside 5xx, until it has read its own objects."""
+"""Answers of an API server, beside 5xx, before it has read its own objects."""
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether an error says only that the API server is not there, or not yet ready."""
+    """Whether an error means only that the API server is away or not yet ready."""
     if isinstance(error, ApiError):
         return error.status >= 500 or error.status in NOT_READY
     return isinstance(error, (Api.UNREACHABLE, ValueError, OSError))  # ValueError: an answer that is no JSON

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a pod's container, as the machine sees them: the kernel answers also while no containerd does."""
+"""The processes of a pod's container, read from /proc. So containerd may be away."""
 
 import contextlib
 import os
@@ -20,13 +20,13 @@ class Process:
     first: bool
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal; gone already is fine."""
+        """Send a signal. It is no error if the process has ended."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
 
 def of_container(pod: Object, container: str) -> list[Process]:
-    """Those of a pod's container, its first one first; none where it does not run."""
+    """The processes of a pod's container, the container's first process first. Empty if the container does not run."""
     identity = container_id(pod, container) if pod["status"].get("containerStatuses") else ""
     found = []
     for entry in Path("/proc").iterdir():
@@ -41,5 +41,5 @@ def of_container(pod: Object, container: str) -> list[Process]:
 
 
 def largest(processes: list[Process]) -> Process:
-    """The one with the most memory of its own: what trains."""
+    """The process with the most memory of its own, which is the one that trains."""
     return max(processes, key=lambda one: memory(one.pid))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One kind of job, again and again: when a job has ended, its result is looked at and the next one is applied."""
+"""One kind of job, again and again. When a job has ended, its checkpoints are copied and the next job is applied."""
 
 import shutil
 import threading
@@ -29,11 +29,11 @@ class Ended:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it did."""
+        """Whether its phase is Succeeded."""
         return bool(self.status["phase"] == "Succeeded")
 
     def told(self) -> str:
-        """A line of it."""
+        """Its result in one line."""
         restarts, goodput = self.status.get("restarts", {}), self.status.get("goodput", {})
         steps = self.status.get("progress", {}).get("step")
         return (
@@ -44,7 +44,7 @@ class Ended:
 
 
 class Rounds:
-    """A thread for one kind. `ended` are its jobs that have ended, in their order."""
+    """A thread that runs one kind of job. `ended` lists its jobs that have ended, in order."""
 
     def __init__(self, bed: Bed, kind: Kind, sightings: Sightings, say: Say, kept: Path) -> None:
         """`kept` is a new directory for copies of what the jobs save."""
@@ -63,7 +63,7 @@ class Rounds:
         return not self._thread.is_alive()
 
     def end(self) -> None:
-        """Wait no longer for the job that runs."""
+        """Do not wait for the job that still runs."""
         self._given_up.set()
         self._thread.join()
 

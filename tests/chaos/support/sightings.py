@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at jobs and pods twice a second, and notes what must never be."""
+"""Looks at jobs and pods twice a second, and notes what must never happen."""
 
 import threading
 from collections import Counter, defaultdict
@@ -14,7 +14,8 @@ LOOK_SECONDS = 0.5
 
 
 class Sightings:
-    """From `with` to its end. `pods` and `jobs` are those of the last look, by name; `broken` has what must not be."""
+    """Looks during its `with` block. `pods`, `operators` and `jobs` are those of the last look, by name. `broken` lists
+    what must not have happened."""
 
     def __init__(self, bed: Bed) -> None:
         self._bed = bed
@@ -24,7 +25,7 @@ class Sightings:
         self.broken: list[str] = []
         self.looks = self.blind = 0
         self.pods_seen: dict[str, set[str]] = defaultdict(set)
-        """The uids of each pod's name, which has the attempt in it."""
+        """The uids seen under each name of a pod. The name contains the attempt, so there is one uid at most."""
         self._last: dict[str, Object] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sightings", daemon=True)

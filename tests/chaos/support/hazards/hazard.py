@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hazard is: a function that does it, and says how it is undone."""
+"""A hazard: a function that does harm, and returns how the harm is undone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from tools.cluster.program import Program
 
 @dataclass(frozen=True)
 class Done:
-    """What was done, in words; after so many seconds `undo` undoes it."""
+    """What was done, in words. `undo` is called after `seconds`; None if nothing is to be undone."""
 
     what: str
     undo: Callable[[], None] | None = None
@@ -21,7 +21,8 @@ class Done:
 
 @dataclass(frozen=True)
 class World:
-    """What hazards act on, and the chance that decides. `away` are the programs that a hazard keeps from running."""
+    """What hazards act on. `chance` chooses victims and durations. `away` are the programs that a hazard has killed and
+    will start again."""
 
     bed: Bed
     sightings: Sightings
@@ -29,7 +30,7 @@ class World:
     away: list[Program] = field(default_factory=list)
 
     def take_away(self, program: Program) -> Callable[[], None]:
-        """SIGKILL for a program; what is returned starts it again."""
+        """Send SIGKILL to a program. Returns the function that starts the program again."""
         program.kill()
         self.away.append(program)
 
@@ -40,8 +41,8 @@ class World:
         return start_again
 
     def revive(self) -> list[str]:
-        """Start what has ended by itself, as a node's service manager does: an API server ends without etcd. Returns
-        the names."""
+        """Start the programs that have ended by themselves, as a service manager does. For example, an API server ends
+        if it loses etcd. Returns their names."""
         ended = [one for one in self.bed.programs() if one not in self.away and one.process.poll() is not None]
         for program in ended:
             program.start_again()
@@ -50,8 +51,8 @@ class World:
 
 @dataclass(frozen=True)
 class Hazard:
-    """`do` returns None where there is nothing that it could happen to. `holds` is what no other hazard touches until
-    it is undone. Of all hazards each happens by its `weight`."""
+    """`do` returns None if it finds nothing to harm. `holds` names a part of the cluster. Until the hazard is undone,
+    no other hazard of this part begins. `weight` is how often it is chosen, compared with the others."""
 
     do: Callable[[World], Done | None]
     holds: str

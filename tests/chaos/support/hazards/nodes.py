@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to nodes, their network and disks, and to the control plane."""
+"""Hazards to nodes, their network and disks, and to the control plane."""
 
 import signal
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tools.node import network
 from tools.node.machine import Machine
 
 OUTAGES = (0, 3, 10, 20)
-"""For how many seconds a program is away."""
+"""For how many seconds a killed program stays away."""
 
 
 def _killed(world: World, program: Program, what: str = "", outages: tuple[int, ...] = OUTAGES) -> Done:
@@ -29,7 +29,7 @@ def kubelet_killed(world: World) -> Done:
 
 
 def node_lost(world: World) -> Done:
-    """A kubelet that is away for so long that the pods of its node are replaced, while their processes run on."""
+    """A kubelet is away for so long that the pods of its node are replaced. Their processes run on."""
     machine = _machine(world)
     return _killed(world, machine.kubelet.program, machine.name, (75, 100))
 
@@ -46,7 +46,7 @@ def api_server_killed(world: World) -> Done:
 
 
 def api_server_frozen(world: World) -> Done:
-    """Its connections stay, and nothing comes."""
+    """SIGSTOP, and SIGCONT later: its connections stay open, and no answer comes."""
     pid = world.bed.node.control_plane.program("kube-apiserver").process
     pid.send_signal(signal.SIGSTOP)
     return Done("kube-apiserver", lambda: pid.send_signal(signal.SIGCONT), world.chance.choice((3, 15, 40)))
@@ -75,7 +75,7 @@ def packets_dropped_between_nodes(world: World) -> Done:
 
 
 def packets_dropped_to_the_api_server(world: World) -> Done:
-    """Those of pods: the operator's connections stay, and nothing comes."""
+    """All packets from pods to the API server: the operator's connections stay open, and no answer comes."""
     return _dropped(world, [f"-s 10.244.0.0/16 -d {network.HOST} -p tcp"], 1.0, (5, 20, 45))
 
 
@@ -95,7 +95,7 @@ def _dropped(world: World, rules: list[str], share: float, seconds: tuple[int, .
 
 
 def disk_full(world: World) -> Done:
-    """The one that a kind of job saves to."""
+    """The volume to which one kind of job saves has no byte left."""
     kind = world.chance.choice(KINDS).name
     world.bed.disks.fill(kind)
     return Done(kind, lambda: world.bed.disks.free(kind), world.chance.choice((2, 10, 30)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All hazards, and the loop that lets them happen: at most two at once that are not yet undone."""
+"""All hazards, and the loop that begins and undoes them. At most two are active at once."""
 
 import heapq
 import time
@@ -39,11 +39,11 @@ HAZARDS = (
 )
 AT_ONCE = 2
 SHORTEST, LONGEST = 0.25, 1.75
-"""The seconds between two of them, as parts of their mean."""
+"""Bounds of the time between two hazards, as parts of the mean."""
 
 
 class Chaos:
-    """Something happens every `gap` seconds, on average. `done` counts what has happened."""
+    """Begins a hazard every `gap` seconds, on average. `done` counts the hazards by name."""
 
     def __init__(self, world: World, gap: float, say: Say) -> None:
         self._world, self._gap, self._say = world, gap, say
@@ -52,8 +52,8 @@ class Chaos:
         self._numbers = count()
 
     def go_on(self, seconds: float) -> None:
-        """Let things happen for so long, and undo all of it. The thread that calls this must live as long as the
-        cluster: the kernel ends the programs that it has started with it."""
+        """Begin hazards for this time, and undo all of them. The thread that calls this must live as long as the
+        cluster, because programs that a thread has started end with the thread."""
         ended = time.monotonic() + seconds
         while (now := time.monotonic()) < ended:
             following = now + self._gap * self._world.chance.uniform(SHORTEST, LONGEST)
@@ -66,7 +66,7 @@ class Chaos:
             self._undo(*heapq.heappop(self._undone)[2:])
 
     def wait(self, over: Callable[[], bool]) -> None:
-        """Let nothing happen until then, and start what ends by itself."""
+        """Return when `over` holds. No hazard begins meanwhile. Programs that end by themselves are started again."""
         while not over():
             self._world.revive()
             time.sleep(1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to pods and their processes."""
+"""Hazards to pods and their processes."""
 
 import contextlib
 import signal
@@ -14,7 +14,7 @@ from tools.node.node import directory
 CONTAINER = "tensorflow"
 OPERATOR = "operator"
 JUMPS = (-7200, -300, -30, 30, 300, 7200)
-"""By how many seconds a clock jumps."""
+"""Seconds by which a clock jumps."""
 
 
 def _victim(world: World) -> Object | None:
@@ -57,7 +57,7 @@ def pod_deleted(world: World) -> Done | None:
 
 
 def container_killed(world: World) -> Done | None:
-    """All processes of a container at once."""
+    """SIGKILL for all processes of a container at once."""
     name, found = _processes(world)
     for process in found:
         process.send(signal.SIGKILL)
@@ -65,7 +65,7 @@ def container_killed(world: World) -> Done | None:
 
 
 def supervisor_killed(world: World) -> Done | None:
-    """A container's first process."""
+    """SIGKILL for the first process of a container."""
     name, found = _processes(world)
     for process in found[:1]:
         process.send(signal.SIGKILL)
@@ -73,7 +73,7 @@ def supervisor_killed(world: World) -> Done | None:
 
 
 def training_process_killed(world: World) -> Done | None:
-    """The process of a container that has the most memory."""
+    """SIGKILL for the process of a container that has the most memory."""
     name, found = _processes(world)
     if found:
         largest(found).send(signal.SIGKILL)
@@ -87,13 +87,13 @@ def training_process_frozen(world: World) -> Done | None:
 
 
 def container_frozen(world: World) -> Done | None:
-    """SIGSTOP for each process of a container, its supervisor too, and SIGCONT later."""
+    """SIGSTOP for each process of a container, including its supervisor, and SIGCONT later."""
     name, found = _processes(world)
     return _frozen(world, name, found, (5, 20, 60)) if found else None
 
 
 def operator_killed(world: World) -> Done | None:
-    """SIGKILL; the kubelet starts it again in its pod."""
+    """SIGKILL for the operator. The kubelet starts it again in the same pod."""
     pod, found = _operator(world)
     for process in found:
         process.send(signal.SIGKILL)
@@ -101,7 +101,7 @@ def operator_killed(world: World) -> Done | None:
 
 
 def operator_pod_deleted(world: World) -> Done | None:
-    """Its Deployment makes another one."""
+    """The Deployment makes another pod."""
     pod, _ = _operator(world)
     if pod is None:
         return None
@@ -110,19 +110,19 @@ def operator_pod_deleted(world: World) -> Done | None:
 
 
 def operator_frozen(world: World) -> Done | None:
-    """SIGSTOP, and SIGCONT later, when another one may lead."""
+    """SIGSTOP, and SIGCONT later, when another operator may lead."""
     pod, found = _operator(world)
     return _frozen(world, pod["metadata"]["name"], found, (5, 20)) if pod else None
 
 
 def operators_clock_jumps(world: World) -> Done | None:
-    """And jumps back later."""
+    """The clock jumps, and jumps back later."""
     pod, _ = _operator(world)
     return _jump(world, pod) if pod else None
 
 
 def a_tasks_clock_jumps(world: World) -> Done | None:
-    """And jumps back later."""
+    """The clock jumps, and jumps back later."""
     pod = _victim(world)
     return _jump(world, pod) if pod else None
 
