@@ -114,9 +114,9 @@ def test_whatever_fails_jobs_succeed_and_synchronous_ones_come_to_the_same_bits(
                 chaos = Chaos(World(bed, sightings, random.Random(SEED)), GAP, say)
                 jobs = run_all(bed, sightings, tmp_path / "chaos", chaos)
             report(jobs, chaos, sightings)
-            assert not sightings.broken
             assert [job.name for job in jobs if not job.succeeded] == []
+            check_bits(undisturbed, jobs)
+            assert not sightings.broken
         except BaseException:
             say(f"what the cluster said is in {evidence.collect(bed.node, 'chaos', [JOBS])}")
             raise
-    check_bits(undisturbed, jobs)
