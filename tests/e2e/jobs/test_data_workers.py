@@ -41,7 +41,7 @@ def test_training_goes_on_while_data_workers_are_lost_and_their_number_changes(
         "chief": {"template": on(here, strictly=True), **cpu},
         "data": {"replicas": 2, "template": on(there, strictly=True), **cpu},
     }
-    manifest = until_told(api, namespace, trainer_image, roles, "images.py", strategy="Default")
+    manifest = until_told(api, namespace, trainer_image, roles, example="images.py", strategy="Default")
     manifest["spec"]["program"]["args"] = ["--epochs=100000"]
     job = new_job(manifest)
     job.wait_up()

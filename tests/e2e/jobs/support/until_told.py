@@ -33,7 +33,9 @@ _ENDLESS = 100_000
 """Epochs."""
 
 
-def until_told(api: Api, namespace: str, image: str, roles: Object, example: str = "digits.py", **spec: Any) -> Object:
+def until_told(
+    api: Api, namespace: str, image: str, roles: Object, name: str = "digits", example: str = "digits.py", **spec: Any
+) -> Object:
     """The job; makes the ConfigMap with its program, once in a namespace. `example`: the file of the program."""
     if _CONFIG_MAP not in [one["metadata"]["name"] for one in api.list("configmaps", namespace)]:
         metadata = {"name": _CONFIG_MAP}
@@ -41,7 +43,7 @@ def until_told(api: Api, namespace: str, image: str, roles: Object, example: str
         made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
         api.create("configmaps", namespace, made)
     mounted = {role: _with_program(replica) for role, replica in roles.items()}
-    job = digits(image, epochs=_ENDLESS, replicaSpecs=mounted, **spec)
+    job = digits(image, name, epochs=_ENDLESS, replicaSpecs=mounted, **spec)
     job["spec"]["program"]["entrypoint"] = f"{_DIRECTORY}/{_FILE}"
     return job
 
