@@ -39,6 +39,8 @@ POD_NETWORK = "127.128.0.1/9"
 ANSWERING_ONE_IN = 10
 AT_ONCE = 8
 """Jobs that are applied at the same time."""
+FILL_SECONDS = 7200.0
+"""Until all jobs run, beside much other work."""
 CHANGES = 10
 """Jobs that end or are deleted in a minute, and workers that fail."""
 ROOM, SLACK = 1.1, 20
@@ -178,7 +180,8 @@ class Hour:
         """Apply all jobs at once, and wait until they run."""
         with Jobs(self._api, "dtjobs", phase_of_dtjob) as jobs:
             self.add(self._jobs)
-            jobs.wait_phase("Running", self._jobs)
+            run = jobs.reached.setdefault("Running", {})
+            jobs.wait(lambda: len(run) >= self._jobs, f"{self._jobs} jobs run", FILL_SECONDS)
 
     def add(self, number: int) -> None:
         """Apply so many new jobs."""

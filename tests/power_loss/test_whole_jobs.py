@@ -20,6 +20,8 @@ INTERVAL, EPOCHS = 10, 7
 """Steps between checkpoints; an epoch has 29 steps."""
 LAST, LOST_AFTER = EPOCHS * 29, 140
 """Steps of the whole job, and those after which the record ends."""
+LONGEST_SECONDS = 600.0
+"""Of one start, beside much other work."""
 TO_THE_END = 4
 """One in so many restarted jobs trains to its end."""
 
@@ -49,7 +51,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
     """The checksums of all steps of a job that nothing disturbs."""
     directory = tmp_path_factory.mktemp("undisturbed")
     with LocalRun(job(directory / "job.yaml", directory / "told"), directory / "work") as run:
-        code, _ = run.end()
+        code, _ = run.end(LONGEST_SECONDS)
         assert code == 0, run.told
     found = checksums(directory / "told")
     assert sorted(found) == list(range(1, LAST + 1))
@@ -71,7 +73,7 @@ def recorded(file: Path, told: Path, disk: MountedDisk) -> Known:
             known.append((disk.changes(), step, saved))
             return step >= LOST_AFTER
 
-        run.wait_until(enough, f"step {LOST_AFTER}")
+        run.wait_until(enough, f"step {LOST_AFTER}", LONGEST_SECONDS)
     return known
 
 
@@ -79,15 +81,15 @@ def restored(file: Path, told: Path, disk: MountedDisk, to_the_end: bool) -> int
     """Start the job on what the power loss has left, until it trains or to its end; the step that it has restored."""
     told.unlink(missing_ok=True)
     with LocalRun(file, disk.where / "work") as run:
-        run.wait_until(lambda _: bool(checksums(told)), "the first step")
+        run.wait_until(lambda _: bool(checksums(told)), "the first step", LONGEST_SECONDS)
         if to_the_end:
-            code, _ = run.end()
+            code, _ = run.end(LONGEST_SECONDS)
             assert code == 0, run.told
     return min(checksums(told)) - 1
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60 * (LOSSES + 10))
+@pytest.mark.timeout(LONGEST_SECONDS * (LOSSES + 3))
 @pytest.mark.parametrize("kind", list(Kind))
 def test_after_a_power_loss_a_job_continues_from_a_whole_checkpoint_at_most_two_intervals_back(
     kind: Kind, tmp_path: Path, undisturbed: dict[int, str]

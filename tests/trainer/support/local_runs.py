@@ -107,9 +107,11 @@ class LocalRun:
                 found[status["task"]] = status
         return found
 
-    def wait_until(self, reached: Callable[[Statuses], bool], what: str) -> dict[str, dict[str, Any]]:
-        """Wait until the statuses fulfil `reached`; fails where dtjob ends before."""
-        deadline = time.monotonic() + WAIT_SECONDS
+    def wait_until(
+        self, reached: Callable[[Statuses], bool], what: str, seconds: float = WAIT_SECONDS
+    ) -> dict[str, dict[str, Any]]:
+        """Wait until the statuses fulfil `reached`, `seconds` at most; fails where dtjob ends before."""
+        deadline = time.monotonic() + seconds
         while True:
             statuses = self.statuses()
             if reached(statuses):
