@@ -80,5 +80,5 @@ def only_counts(status: Status, written: Status, slow_start: str = "") -> bool:
     if written.phase is None:
         return status.phase is Phase.PENDING and status.message in ("", slow_start)
     counts = {name: getattr(written, name) for name in ("ready", "replica_statuses")}
-    remembered = {name: getattr(written.internal, name) for name in ("finished", "all_created")}
+    remembered = {name: getattr(written.internal, name) for name in ("finished", "all_created", "made_before")}
     return status != written and status.but(**counts).remembering(**remembered) == written

@@ -261,13 +261,14 @@ that was made may be running. Few attempts after it are given up before they are
 
 def find_vanished(situation: Situation) -> None:
     """Raises Unread for pods that existed, are not seen any more, and were not asked for yet."""
-    if situation.status.internal.all_created:
-        views = situation.views
-    elif situation.resizing is not None:
-        views = (situation.chief,)  # its next one is so many attempts later that it would not be looked for
-    else:
-        return
-    missing = [view for view in views if view.state is PodState.MISSING]
+    had_pod, resizes = situation.status.internal.had_pod, situation.resizing is not None
+    missing = [
+        view
+        for view in situation.views
+        if view.state is PodState.MISSING
+        # After a change of the size, the next chief is so many attempts later that this one would not be looked for.
+        and (had_pod(view.task.id) or (resizes and view.task == situation.chief.task))
+    ]
     names = [topology.pod_name(situation.group_job, view.task, view.attempt) for view in missing]
     situation.children.found(*(("Pod", name) for name in names))
 

@@ -144,6 +144,9 @@ class Internal(StatusBlock):
     """The attempt of each task."""
     all_created: bool | None = None
     """Whether every current attempt has had its pod, so that one that is missing was deleted."""
+    made_before: Attempts | None = None
+    """The attempts that had their pods before the tasks whose pods are made now got new attempts. None if
+    `all_created`, and while the pods of a new group are made."""
     finished: Finished = {}
     """The attempt of each task that has finished, by its id: its pod may go, and is not made again."""
     incident: Incident | None = None
@@ -154,3 +157,9 @@ class Internal(StatusBlock):
     """The start of the chief's training process that `status.restored` speaks of."""
     goodput: Counted | None = None
     """How far `status.goodput` is counted."""
+
+    def had_pod(self, task_id: str) -> bool:
+        """Whether the pod of this task's current attempt has been there. One that is missing was deleted."""
+        if self.all_created or self.made_before is None:
+            return bool(self.all_created)
+        return self.made_before.of(task_id) == self.attempts.of(task_id)

@@ -43,8 +43,8 @@ itself."""
 def failures(situation: Situation) -> list[Failure]:
     """Every failed current attempt.
 
-    If all pods had been created and one is missing, somebody deleted it. If a pod cannot start, it has failed where a
-    rule says what to do about that.
+    If the pod of an attempt had been created and is missing, somebody deleted it. If a pod cannot start, it has failed
+    where a rule says what to do about that.
     """
     found = (failure_at(situation, view) for view in situation.views)
     failed = [failure for failure in found if failure is not None]
@@ -54,7 +54,7 @@ def failures(situation: Situation) -> list[Failure]:
 def failure_at(situation: Situation, view: TaskView) -> Failure | None:
     """The failure of the current attempt of a task. None if it has not failed. A missing pod counts as in
     `failures`."""
-    if view.state is PodState.MISSING and situation.status.internal.all_created:
+    if view.state is PodState.MISSING and situation.status.internal.had_pod(view.task.id):
         return vanished(view.task, topology.pod_name(situation.group_job, view.task, view.attempt), situation.now)
     return failure_of(view, situation.now)
 

@@ -69,7 +69,8 @@ def note_phase(draft: Draft, *, settles: bool) -> None:
     all_created = all(view.state is not PodState.MISSING for view in situation.views)
     status = count_tasks(status, situation.views)
     if all_created is not status.internal.all_created:
-        status = status.remembering(all_created=all_created)
+        made_before = status.internal.attempts if status.internal.all_created else None
+        status = status.remembering(all_created=all_created, made_before=made_before)
     if blocked and draft.status.reason != CANNOT_CREATE:
         draft.add_event("Warning", BLOCKED, blocked)
     draft.status = say_instead(status, CANNOT_CREATE, blocked) if blocked else status

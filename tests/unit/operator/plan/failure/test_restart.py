@@ -28,6 +28,7 @@ from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.situation import Situation
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.plan.history import History
 from tests.unit.operator.ruled import FAIL_42, TARGET, planned, ruled
 
 
@@ -413,3 +414,16 @@ def test_fail_job_does_not_apply_to_a_pod_that_saved_for_a_suspension(rule, sinc
     old = builders.deleting(builders.pod(job, "worker-1", builders.out_of_memory(at(12))), at(10))
     made = builders.plan_answered(job, Children((*pods, old)), at(21))
     assert made.status["phase"] == ("Failed" if fails else "Running")
+
+
+def test_a_pod_that_goes_while_another_is_made_anew_is_a_restart_too() -> None:
+    """It was being deleted, and its end was not seen: only that it is missing."""
+    history = History(builders.job())
+    history.ends("worker-1", builders.ended(137, at(10)))
+    history.look(at(10))
+    history.goes("digits-chief-0-0")
+    history.look(at(11))
+    assert history.total == 1, "of one incident"
+    history.look(at(12))
+    assert {"digits-chief-0-1", "digits-worker-1-1"} <= history.pods.keys()
+    assert "digits-chief-0-0" not in history.pods
