@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of commands that change jobs of a cluster."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -32,9 +33,17 @@ def resume(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = N
     typer.echo(f"{job} continues at its last checkpoint")
 
 
+class Scaled(StrEnum):
+    """A role whose number may change."""
+
+    WORKER = "worker"
+    DATA = "data"
+
+
 def scale(
     job: JobName,
     workers: Annotated[int | None, typer.Argument(min=1, metavar="N", help="Number of workers.")] = None,
+    role: Annotated[Scaled, typer.Option(help="Whose number changes.")] = Scaled.WORKER,
     replicas: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="The same number, as kubectl scale takes it.")
     ] = None,
@@ -42,17 +51,22 @@ def scale(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Change the number of workers of a job with elasticPolicy.
+    """Change how many workers an elastic job has, or how many data workers.
 
     Example: dtjob scale digits 4
     """
+    from dtjob.api.spec.replica_specs import Role
     from dtjob.client.verbs import steering
 
     number = workers if replicas is None else replicas
     if number is None or workers not in (None, number):
         raise BadInput("scale: give one number of workers: dtjob scale JOB N, or --replicas N")
-    steering.scale(connected(kubeconfig, context, namespace), job, number)
-    typer.echo(f"{job} saves and continues with {counted(number, 'worker')}")
+    steering.scale(connected(kubeconfig, context, namespace), job, number, Role(role))
+    typer.echo(
+        f"{job} saves and continues with {counted(number, 'worker')}"
+        if role is Scaled.WORKER
+        else f"{job} goes on with {counted(number, 'data worker')}"
+    )
 
 
 def restart(

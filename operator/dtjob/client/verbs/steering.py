@@ -6,6 +6,7 @@ from typing import Any
 
 from dtjob.api.names import KIND
 from dtjob.api.phase import ENDED, Phase
+from dtjob.api.spec.replica_specs import Role
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError, JobFailed, NotDone, NotFound, Refused, TimedOut
 from dtjob.client.verbs.pods import check_task, in_order, newest, selector
@@ -27,12 +28,16 @@ def resume(cluster: Cluster, name: str) -> None:
     _suspend(cluster, _going_on(cluster, name, "resumed"), False)
 
 
-def scale(cluster: Cluster, name: str, workers: int) -> None:
-    """Change the number of workers. Raises Refused if the job has ended or is not elastic."""
+def scale(cluster: Cluster, name: str, replicas: int, role: Role = Role.WORKER) -> None:
+    """Change the number of workers, or of data workers. Raises Refused if the job has ended, if it has no such tasks,
+    and if it is not elastic and workers are meant."""
     job = _going_on(cluster, name, "scaled")
-    check_elastic(job)
+    if role is Role.WORKER:
+        check_elastic(job)
+    elif not (job["spec"].get("replicaSpecs") or {}).get(role.value):
+        raise Refused(f"{name}: has no data workers; add replicaSpecs.{role.value}")
     # Not the subresource scale: it ignores the uid, so it would scale another job that has the name meanwhile.
-    change = {"spec": {"replicaSpecs": {"worker": {"replicas": workers}}}}
+    change = {"spec": {"replicaSpecs": {role.value: {"replicas": replicas}}}}
     cluster.patch(KIND, name, job["metadata"]["uid"], change)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dtjob.api.spec.replica_specs import Role
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError, NotDone, Refused, TimedOut
 from dtjob.client.verbs import steering
@@ -32,6 +33,14 @@ def test_only_elastic_workers_are_scaled(server: ApiServer, cluster: Cluster) ->
     server.answer(f"GET {JOBS}/digits", stored(elasticPolicy={}))
     steering.scale(cluster, "digits", 4)
     assert changed(server) == [{"spec": {"replicaSpecs": {"worker": {"replicas": 4}}}}]
+
+
+def test_data_workers_are_scaled_in_any_job_that_has_them(server: ApiServer, cluster: Cluster) -> None:
+    with pytest.raises(Refused, match=r"has no data workers; add replicaSpecs\.data"):
+        steering.scale(cluster, "digits", 4, Role.DATA)
+    server.answer(f"GET {JOBS}/digits", stored(replicaSpecs={"chief": {}, "data": {"replicas": 1}}))
+    steering.scale(cluster, "digits", 4, Role.DATA)
+    assert changed(server) == [{"spec": {"replicaSpecs": {"data": {"replicas": 4}}}}]
 
 
 def suspended(**counts: int) -> dict[str, Any]:
