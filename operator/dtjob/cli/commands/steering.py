@@ -51,7 +51,7 @@ def scale(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Change how many workers an elastic job has, or how many data workers.
+    """Change the number of workers or of data workers.
 
     Example: dtjob scale digits 4
     """
