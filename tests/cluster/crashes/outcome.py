@@ -32,7 +32,11 @@ def of_status(found: Object | None) -> Object:
         "phase": status.get("phase"),
         "reason": status.get("reason"),
         "restarts": status.get("restarts"),
-        "conditions": {one["type"]: [one["status"], one.get("reason")] for one in status.get("conditions") or ()},
+        "conditions": {
+            one["type"]: [one["status"], one.get("reason")]
+            for one in status.get("conditions") or ()
+            if (one["type"], one["status"]) != ("Blocked", "False")  # something could not be made for a moment
+        },
         "incidents": [[one["number"], one["task"], one["reason"]] for one in status.get("incidents") or ()],
         "attempts": internal.get("attempts"),
         "finished": internal.get("finished"),
