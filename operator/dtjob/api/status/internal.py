@@ -158,8 +158,11 @@ class Internal(StatusBlock):
     goodput: Counted | None = None
     """How far `status.goodput` is counted."""
 
+    @property
+    def made(self) -> Attempts | None:
+        """The attempts that have had their pods. None if that is not known."""
+        return self.attempts if self.all_created else self.made_before
+
     def had_pod(self, task_id: str) -> bool:
         """Whether the pod of this task's current attempt has been there. One that is missing was deleted."""
-        if self.all_created or self.made_before is None:
-            return bool(self.all_created)
-        return self.made_before.of(task_id) == self.attempts.of(task_id)
+        return self.made is not None and self.made.of(task_id) == self.attempts.of(task_id)

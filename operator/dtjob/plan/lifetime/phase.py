@@ -69,8 +69,7 @@ def note_phase(draft: Draft, *, settles: bool) -> None:
     all_created = all(view.state is not PodState.MISSING for view in situation.views)
     status = count_tasks(status, situation.views)
     if all_created is not status.internal.all_created:
-        made_before = status.internal.attempts if status.internal.all_created else None
-        status = status.remembering(all_created=all_created, made_before=made_before)
+        status = status.remembering(all_created=all_created, made_before=None if all_created else status.internal.made)
     if blocked and draft.status.reason != CANNOT_CREATE:
         draft.add_event("Warning", BLOCKED, blocked)
     draft.status = say_instead(status, CANNOT_CREATE, blocked) if blocked else status

@@ -68,7 +68,7 @@ def suspend(draft: Draft, pause: Pause = BY_USER) -> None:
         start_time=before.start_time,  # none before it first goes on, as a Job's
         active=active.ended(now) if active else None,
     )
-    if before.internal.all_created or before.internal.made_before:
+    if before.internal.made:
         status = status.remembering(all_created=False, made_before=None)
     draft.status = status
     if not holds(before.conditions, SUSPENDED):

@@ -99,8 +99,7 @@ def confirm_phase(status: Status) -> Status:
 def bump_attempts(status: Status, tasks: Iterable[Task], everyone: Iterable[Task]) -> Status:
     """Give each task its next attempt. `everyone` are all tasks of the job."""
     attempts = status.internal.attempts.bumped((task.id for task in tasks), (task.id for task in everyone))
-    made_before = status.internal.attempts if status.internal.all_created else status.internal.made_before
-    return status.remembering(attempts=attempts, all_created=False, made_before=made_before)
+    return status.remembering(attempts=attempts, all_created=False, made_before=status.internal.made)
 
 
 def count_restart(status: Status, cause: str, number: int = 1, *, instead_of: str | None = None) -> Status:
