@@ -107,7 +107,8 @@ class _Connection(asyncio.Protocol):
     """
 
     def __init__(self, respond: Respond, connections: Counter[str], most: int) -> None:
-        """`connections`: the number of connections of each address, this one not among them yet; `most` may be."""
+        """`connections`: the number of connections of each address, this one not among them yet. `most`: of one
+        address."""
         self._respond, self._connections, self._most, self._buffer = respond, connections, most, b""
         self._transport: asyncio.Transport
         self._answering: asyncio.Task[None] | None = None
@@ -202,7 +203,7 @@ async def listen(
     logs there. Raises PortInUse."""
     servers = []
     if register is not None and task.rendezvous_port is not None:
-        answering = rendezvous_server(register, take_log, sum(map(len, task.cluster.values())))
+        answering = rendezvous_server(register, take_log, len(task.members))
         servers.append(("DTJOB_RENDEZVOUS_ADDRESS", task.rendezvous_port, answering))
     if task.status_port:
         servers.append(("DTJOB_STATUS_PORT", task.status_port, status_server(status, labels_of(task))))
