@@ -17,18 +17,25 @@ from dtjob_trainer.contract.task import host_of, port_of
 GONE_SECONDS = 60.0
 """A data worker that nobody reaches for so long has no part in the epoch any more."""
 LOOK_SECONDS = 2.0
+"""How often the data workers are looked for."""
 REACH_SECONDS = 1.0
+"""A data worker is not reached if a connection takes longer."""
 _TASK, _ITERATION = 4, 5
 """Numbers of fields of the message TaskDef."""
 
 
+def connect(address: str, seconds: float = 5.0) -> socket.socket | None:
+    """A connection to `host:port`. None if nobody listens, or if it takes longer."""
+    with contextlib.suppress(OSError):
+        return socket.create_connection((host_of(address), port_of(address)), seconds)
+    return None
+
+
 def reached(address: str) -> bool:
     """Whether somebody listens at `host:port`."""
-    try:
-        socket.create_connection((host_of(address), port_of(address)), REACH_SECONDS).close()
-    except OSError:
-        return False
-    return True
+    if (line := connect(address, REACH_SECONDS)) is not None:
+        line.close()
+    return line is not None
 
 
 class LostWorkers:

@@ -6,7 +6,6 @@ from the beginning. A data worker that had tasks of the old one could take the n
 dispatcher's process by an open connection, and begins anew when that ends.
 """
 
-import contextlib
 import os
 import socket
 import sys
@@ -14,17 +13,16 @@ import time
 from typing import Any, NoReturn
 
 from dtjob_trainer.contract import exit_codes, log_line
-from dtjob_trainer.contract.task import Task, host_of, port_of
+from dtjob_trainer.contract.task import Task, port_of
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.service.lost_workers import LOOK_SECONDS, LostWorkers
+from dtjob_trainer.service.lost_workers import LOOK_SECONDS, LostWorkers, connect
 
 HEARTBEAT_MS = 1000
 """How often a data worker asks the dispatcher for tasks."""
 POLL_SECONDS = 0.2
 RENEW_SECONDS = 20.0
 """A connection is replaced after so long. The dispatcher closes one on which nobody says anything after 120 s."""
-CONNECT_SECONDS = 5.0
 _dispatchers: list[Any] = []
 
 
@@ -49,7 +47,7 @@ def serve(here: Runtime, task: Task) -> NoReturn:
     here.shutdown.training_begins()
     log_line.write(sys.stdout, f"waits for the chief task at {dispatcher}", task=task.id)
     while not here.shutdown.signalled:
-        if (line := _connect(dispatcher)) is None:
+        if (line := connect(dispatcher)) is None:
             here.shutdown.wait_signalled(POLL_SECONDS)
             continue
         config = service.WorkerConfig(dispatcher, own, port_of(own), "grpc", heartbeat_interval_ms=HEARTBEAT_MS)
@@ -72,7 +70,7 @@ def _watch(here: Runtime, dispatcher: str, line: socket.socket, lost: LostWorker
             looked = time.monotonic()
         waited += POLL_SECONDS
         # a name that is not found for a moment is no end: the worker would lose the elements that it has
-        if waited >= RENEW_SECONDS and (following := _connect(dispatcher)) is not None:
+        if waited >= RENEW_SECONDS and (following := connect(dispatcher)) is not None:
             if not _have_one_end(line, following):
                 return
             line.close()
@@ -98,10 +96,3 @@ def _is_closed(line: socket.socket) -> bool:
     except OSError:
         pass
     return True
-
-
-def _connect(address: str) -> socket.socket | None:
-    """A connection to `host:port`; None if nobody listens."""
-    with contextlib.suppress(OSError):
-        return socket.create_connection((host_of(address), port_of(address)), CONNECT_SECONDS)
-    return None

@@ -15,14 +15,15 @@ from dtjob_trainer import run
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.service import servers
-from dtjob_trainer.service.servers import _connect, _is_closed, dispatch
+from dtjob_trainer.service.lost_workers import connect
+from dtjob_trainer.service.servers import _is_closed, dispatch
 from dtjob_trainer.strategies.proxies import PAST_THEM
 
 
 def test_an_open_connection_shows_the_end_of_the_other_process() -> None:
     with socket.create_server(("localhost", 0)) as server:
         address = f"localhost:{server.getsockname()[1]}"
-        line = _connect(address)
+        line = connect(address)
         assert line is not None
         theirs, _ = server.accept()
         theirs.sendall(b"settings")
@@ -32,7 +33,7 @@ def test_an_open_connection_shows_the_end_of_the_other_process() -> None:
         assert line.recv(64) in (b"settings", b"")
         assert _is_closed(line)
         line.close()
-    assert _connect(address) is None
+    assert connect(address) is None
 
 
 def test_a_port_that_is_taken_is_named() -> None:
@@ -50,10 +51,10 @@ def test_a_data_worker_begins_anew_for_another_dispatcher_and_not_for_a_name_tha
     monkeypatch.setattr(servers, "RENEW_SECONDS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.2", 0)) as other:
         same, moved = (f"{host}:{port}" for host, port in (one.getsockname(), other.getsockname()))
-        line = _connect(same)
+        line = connect(same)
         assert line is not None
-        found = [None, _connect(same), None, _connect(moved)]
-        monkeypatch.setattr(servers, "_connect", lambda address: found.pop(0))
+        found = [None, connect(same), None, connect(moved)]
+        monkeypatch.setattr(servers, "connect", lambda address: found.pop(0))
         servers._watch(here, same, line)
         assert found == []
 
