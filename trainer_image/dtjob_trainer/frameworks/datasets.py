@@ -141,15 +141,13 @@ def in_new_order(slices: Any, seed: int) -> Any:
     count, seeds = int(slices.cardinality()), tf.constant([seed, 0], tf.int64)
     if not all(isinstance(spec, tf.TensorSpec) for spec in tf.nest.flatten(slices.element_spec)):
         return slices.shuffle(max(count, 1), seed=seed)  # sparse and ragged rows
-    if kind_of(slices) == RANGE:
-        start, step = (tf.cast(read(slices, name, _SERVE), tf.int64) for name in ("_start", "_step"))
-        rows: Any = lambda at: tf.cast(start + step * at, slices.element_spec.dtype)  # noqa: E731
-    else:
-        whole = next(iter(slices.batch(max(count, 1))), None)
-        rows = lambda at: tf.nest.map_structure(lambda part: part[at], whole)  # noqa: E731
     order = tf.random.experimental.index_shuffle
     numbers = tf.data.Dataset.range(count).map(_plain(lambda at: order(at, seeds, tf.cast(count - 1, tf.int64))))
-    return numbers.map(_plain(rows))
+    if kind_of(slices) == RANGE:
+        start, step = (tf.cast(read(slices, name, _SERVE), tf.int64) for name in ("_start", "_step"))
+        return numbers.map(_plain(lambda at: tf.cast(start + step * at, slices.element_spec.dtype)))
+    whole = next(iter(slices.batch(max(count, 1))), None)
+    return numbers.map(_plain(lambda at: tf.nest.map_structure(lambda part: part[at], whole)))
 
 
 def reads_resources(dataset: Any) -> bool:
