@@ -45,7 +45,7 @@ cluster-tests: $(STAMP) binaries  ## Only the tests against a real API server
 cluster-slow: $(STAMP) binaries  ## Those of them that `make test` leaves out: racks, and small benchmarks of the operator
 	@$(BIN)/python -m pytest -m slow tests/cluster
 
-crash-everywhere: $(STAMP) binaries  ## Kill the operator after each of its calls, and fail each call, in eleven lives of jobs (hours; ONLY=killed, PART=1/10: fewer)
+crash-everywhere: $(STAMP) binaries  ## Kill the operator after each of its calls, and fail each call, in eleven lives of jobs (an hour; ONLY=killed, PART=1/10: fewer)
 	@mkdir -p build
 	@DTJOB_CRASH_PART=$(or $(PART),1/1) DTJOB_CRASH_ONLY='$(ONLY)' DTJOB_CRASH_SLOTS=$(or $(SLOTS),8) \
 		$(BIN)/python -m pytest --timeout=0 -s --basetemp=build/crash-everywhere tests/cluster/test_crash_everywhere.py

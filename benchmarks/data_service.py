@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import processes
 from tests.trainer.support.local_runs import LocalRun, manifest
 
 CHECKPOINTS: dict[str, Any] = {"storage": {"volume": {"emptyDir": {}}}}
@@ -33,7 +34,6 @@ POLL_SECONDS = 0.02
 PERIOD_MICROSECONDS = 20_000
 """Of a limit. Kubelets take 100,000. Tasks that wait for each other then stand still for a long time."""
 CGROUPS = Path("/sys/fs/cgroup")
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Measured(NamedTuple):
@@ -137,12 +137,7 @@ def _after(steps: Iterator[tuple[float, int]], moment: float) -> tuple[float, in
 
 def _spent(tasks: Mapping[str, Sequence[int]]) -> dict[str, float]:
     """Processor seconds of each task so far."""
-    found = dict.fromkeys(tasks, 0.0)
-    for task, pids in tasks.items():
-        for pid in pids:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            found[task] += (int(fields[11]) + int(fields[12])) / _TICKS
-    return found
+    return {task: processes.cpu_seconds(pids).total() for task, pids in tasks.items()}
 
 
 def summary(runs: Sequence[Measured]) -> dict[str, object]:

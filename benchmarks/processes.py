@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 MARK = "BENCHMARK_RUN"
@@ -23,7 +24,7 @@ def of_run(name: str) -> list[int]:
     return found
 
 
-def cpu_seconds(pids: list[int]) -> Counter[str]:
+def cpu_seconds(pids: Iterable[int]) -> Counter[str]:
     """Processor seconds by the name that `ps` shows, of Python by its module; those of ended children included."""
     seconds: Counter[str] = Counter()
     for pid in pids:

@@ -25,6 +25,7 @@ from typing import Any
 
 from aiohttp import web
 
+from benchmarks.growth import grown
 from benchmarks.operators.jobs import IMAGE, NAMESPACE, Shape, dtjob, ended, phase_of_dtjob
 from benchmarks.operators.observed import Jobs, Watched
 from benchmarks.operators.sides import Dtjob, usage_of
@@ -43,8 +44,6 @@ FILL_SECONDS = 7200.0
 """Until all jobs run, beside much other work."""
 CHANGES = 10
 """Jobs that end or are deleted in a minute, and workers that fail."""
-ROOM, SLACK = 1.1, 20
-"""What may be held in the last third of the hour: `ROOM` times what was held before, and `SLACK` more."""
 FIRST_REPORT_SECONDS = 60.0
 """In which a new job has told of its progress, on a busy machine."""
 COUNTED = ("megabytes", "sockets", "tasks", "queue")
@@ -276,13 +275,8 @@ def first_reports(run: dict[str, float], told: dict[str, float], waiting: Collec
 
 
 def faults(rows: Sequence[Row]) -> list[str]:
-    """What grew: the most of the last third against the most of the third before. And a late report."""
-    third = len(rows) // 3
-    found = []
-    for name in COUNTED if third else ():
-        before, after = (max(row[name] for row in part) for part in (rows[-2 * third : -third], rows[-third:]))
-        if after > ROOM * before + SLACK:
-            found.append(f"{name} grew from {before:.0f} to {after:.0f}")
+    """What grew, and a late report."""
+    found = grown(rows, COUNTED)
     if (latest := rows[-1]["latest"]) > FIRST_REPORT_SECONDS:
         found.append(f"a job waited {latest:.0f} s for its first report")
     return found

@@ -17,6 +17,7 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from benchmarks.growth import grown
 from dtjob.api.job import KIND
 from dtjob.controller.observer import Observer
 from dtjob.controller.store import TOMBSTONES
@@ -32,8 +33,6 @@ SHORTEST, LONGEST = 600.0, 6 * 3600.0
 """Seconds that a job trains."""
 TIME_TO_LIVE = 1800
 """Seconds that a job stays after its end."""
-ROOM, SLACK = 1.1, 20
-"""What may be kept in the last third of the day: `ROOM` times what was kept before, and `SLACK` entries more."""
 _CODE = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
 
 Row = dict[str, int]
@@ -81,8 +80,8 @@ class Day:
         if world.loop.time() >= self._next_resync:
             self._next_resync += RESYNC_SECONDS
             world.resync()
-        for grown in (cluster.log, cluster.events, cluster.calls):  # the simulation's own
-            grown.clear()
+        for own in (cluster.log, cluster.events, cluster.calls):  # the simulation's own
+            own.clear()
 
     def _collect(self) -> None:
         """The garbage collector removes what belonged to a job that is gone."""
@@ -150,17 +149,12 @@ def _reachable(roots: Sequence[Any], but: Sequence[Any]) -> int:
 
 
 def faults(rows: Sequence[Row]) -> list[str]:
-    """What grew: the most of the last third against the most of the third before, for each job that is there."""
-    third = len(rows) // 3
-    middle, last = rows[-2 * third : -third], rows[-third:]
-    found = []
-    before, after = (max(row["objects"] // max(row["jobs"], 1) for row in part) for part in (middle, last))
-    if after > ROOM * before:
-        found.append(f"objects for each job grew from {before} to {after}")
-    for name in ("memories", "timers", "looks", "due", "tasks"):
-        before, after = (max(row[name] for row in part) for part in (middle, last))
-        if after > ROOM * before + SLACK:
-            found.append(f"{name} grew from {before} to {after}")
+    """What grew, of objects for each job that is there."""
+    each = [{"objects for each job": row["objects"] // max(row["jobs"], 1)} for row in rows]
+    found = [
+        *grown(each, ("objects for each job",), slack=0),
+        *grown(rows, ("memories", "timers", "looks", "due", "tasks")),
+    ]
     if max(row["deletions"] for row in rows) > TOMBSTONES:
         found.append(f"more than {TOMBSTONES} deletions are remembered")
     return found
