@@ -23,8 +23,8 @@ def noted(file: Path) -> dict[int, tuple[int, int]]:
 
 
 def test_epochs_in_which_data_workers_or_tasks_are_killed_have_the_documented_examples(tmp_path: Path) -> None:
-    """A data worker in one epoch, the chief's training process, which has the dispatcher, in the next one but one, and
-    then that of the other task."""
+    """First a data worker is killed, then the chief's training process with the dispatcher, and then that of the other
+    task. Between two kills an epoch passes without one."""
     notes = tmp_path / "notes"
     spec = {
         "strategy": "MultiWorkerMirrored",

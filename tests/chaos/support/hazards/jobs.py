@@ -27,6 +27,6 @@ def job_suspended(world: World) -> Done | None:
                 raise
 
     suspend(True)
-    # Who undoes hazards must not wait for an API server whose return is one of these.
+    # A thread of its own: the API server may be away, and the thread that undoes hazards brings it back.
     resume = threading.Thread(target=lambda: patiently(lambda: suspend(False)), name=f"resume {name}", daemon=True)
     return Done(name, resume.start, world.chance.choice((1, 10, 60)))
