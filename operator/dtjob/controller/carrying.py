@@ -41,19 +41,23 @@ class Carrying:
     async def carry_out(self) -> None:
         """Out of service, then away, then what is to be made, then what Kueue is told; each group at once.
 
-        What fails in one group holds up no other: a pod is replaced though a webhook lets no other pod be deleted. Only
-        the successor of a pod that is still in service waits, as both would have one host name. Raises the first error
-        when all have ended.
+        What fails in one group holds up no other: a pod is replaced though a webhook lets no other pod be deleted.
+        There are two exceptions. The successor of a pod that is still in service waits, as both would have one host
+        name. The successor of a pod whose deletion fails waits until the status says so, as both would train. Raises
+        the first error when all have ended.
         """
         actions = self._actions
         if self._store.keep_problems(self._key, {_what(action) for action in self._wanted}):
             self._queue.add(self._key)
         failed = await self._all([action for action in actions if isinstance(action, StopServing)])
-        serving = {self._task_of(action.name) for action, _ in failed}
-        failed += await self._all([action for action in actions if isinstance(action, Delete)])
+        held = {self._task_of(action.name) for action, _ in failed}
+        undeleted = await self._all([action for action in actions if isinstance(action, Delete)])
+        failed += undeleted
+        if self._queue.failures(self._key) < TRIES_BEFORE_SAID:
+            held |= {self._task_of(action.name) for action, _ in undeleted}
         errors = [error for _, error in failed]
         try:
-            makes = (one for one in _makes(actions) if one.kind != "Pod" or self._task_of(one.name) not in serving)
+            makes = (one for one in _makes(actions) if one.kind != "Pod" or self._task_of(one.name) not in held)
             await self._creation.make(list(makes), _makes(self._wanted))
         except ClusterError as error:
             errors.append(error)

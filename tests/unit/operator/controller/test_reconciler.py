@@ -7,7 +7,7 @@ import pytest
 
 from dtjob.api.job import KIND, Job
 from dtjob.controller import reconciler
-from dtjob.controller.cluster import ClusterError, JobKey, Refused
+from dtjob.controller.cluster import ClusterError, JobKey, Refused, Stale
 from dtjob.controller.pace.backoff import REPAIR_WAIT, REPAIRS_AT_ONCE
 from dtjob.controller.store import Store
 from dtjob.objects import drift, labels, shared
@@ -316,6 +316,22 @@ def test_only_a_pod_whose_predecessor_is_in_service_waits_for_its_removal():
         assert "digits-worker-1-1" in made.pods
         assert "digits-worker-0-1" not in made.pods
         assert "deletionTimestamp" in made.pods["digits-worker-0-0"]["metadata"]
+        made.run(120)
+        assert "digits-worker-0-1" in made.pods
+
+
+@pytest.mark.parametrize("error", [REFUSED, WEBHOOK_DOWN, Stale("the pod has changed")])
+def test_while_the_deletion_of_a_pod_fails_its_successor_waits_at_first(error: ClusterError):
+    """The pod still trains. If the deletion fails for good, as by an admission policy, that must not end the job."""
+    with World(builders.job(program=False)) as made:
+        made.run(1)
+        all_run(made)
+        made.run(1)
+        made.cluster.failing["delete Pod digits-worker-0-0"] = error
+        kill_a_worker(made)  # the others of its group are replaced with it
+        made.run(5)
+        assert "digits-worker-1-1" in made.pods
+        assert "digits-worker-0-1" not in made.pods
         made.run(120)
         assert "digits-worker-0-1" in made.pods
 
