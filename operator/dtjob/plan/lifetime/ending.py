@@ -88,6 +88,9 @@ def _describe(draft: Draft, situation: Situation) -> None:
     finished, status = status.internal.finished, count_tasks(status, situation.views)
     if not keeps_account(situation):
         status = status.remembering(finished=finished)
+    elif situation.written.ended:  # a list from before the end shows them at work
+        still = {view.task.id: view.attempt for view in situation.views if finished.get(view.task.id) == view.attempt}
+        status = status.remembering(finished={**still, **status.internal.finished})
     if status.phase is Phase.SUCCEEDED and situation.written.ended:  # its pods may have been removed since
         status = status.but(ready=situation.status.ready)
     status = set_condition(status, BLOCKED, False, "JobEnded", "", now)

@@ -213,6 +213,18 @@ def test_a_job_that_succeeded_is_left_alone_if_what_the_operator_remembered_is_l
         assert made.events == ()
 
 
+def test_a_list_from_before_the_end_takes_no_task_from_those_that_had_finished():
+    """An API server that lags may give such a list to an operator that has just started."""
+    life = Life(builders.ended(0))
+    life.plan(NOW)
+    finished = life.job.status["internal"]["finished"]
+    assert finished
+    for name in ("digits-chief-0-0", "digits-evaluator-0-0"):
+        life.pod(name)["status"] = builders.running()
+    life.plan(at(1))
+    assert life.job.status["internal"]["finished"] == finished
+
+
 def test_an_evaluator_whose_node_dies_after_the_jobs_end_is_replaced_in_time():
     life = Life(builders.running())
     assert life.plan(NOW).look_again_at is None
