@@ -12,6 +12,7 @@ from dtjob.controller.creation import TRIES_BEFORE_SAID, Creation, Means, what_o
 from dtjob.controller.pace.slots import CALLS_OF_A_JOB
 from dtjob.objects import kueue, topology
 from dtjob.plan.actions import Action, Create, Delete, PatchWorkload, Repair, StopServing
+from dtjob.plan.seen.children import ended
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +44,8 @@ class Carrying:
 
         What fails in one group holds up no other: a pod is replaced though a webhook lets no other pod be deleted.
         There are two exceptions. The successor of a pod that is still in service waits, as both would have one host
-        name. The successor of a pod whose deletion fails waits until the status says so, as both would train. Raises
-        the first error when all have ended.
+        name. If the deletion of a pod at work fails, the pod's successor waits until the status says so, as both would
+        train. Raises the first error when all have ended.
         """
         actions = self._actions
         if self._store.keep_problems(self._key, {_what(action) for action in self._wanted}):
@@ -53,8 +54,8 @@ class Carrying:
         held = {self._task_of(action.name) for action, _ in failed}
         undeleted = await self._all([action for action in actions if isinstance(action, Delete)])
         failed += undeleted
-        if self._queue.failures(self._key) < TRIES_BEFORE_SAID:
-            held |= {self._task_of(action.name) for action, _ in undeleted}
+        if undeleted and self._queue.failures(self._key) < TRIES_BEFORE_SAID:
+            held |= self._tasks_at_work({action.uid for action, _ in undeleted if isinstance(action, Delete)})
         errors = [error for _, error in failed]
         try:
             makes = (one for one in _makes(actions) if one.kind != "Pod" or self._task_of(one.name) not in held)
@@ -113,6 +114,11 @@ class Carrying:
             raise
         if self._store.set_problem(self._key, _what(action), None):
             self._queue.add(self._key)
+
+    def _tasks_at_work(self, uids: set[str]) -> set[str | None]:
+        """The ids of the tasks whose pods have these uids and have not ended."""
+        pods = [one for one in self._store.children(self._key).objects if one["metadata"]["uid"] in uids]
+        return {self._task_of(pod["metadata"]["name"]) for pod in pods if pod["kind"] == "Pod" and not ended(pod)}
 
     def _task_of(self, pod: str) -> str | None:
         """The id of the task whose pod has this name; None for any other name."""
