@@ -112,12 +112,15 @@ class Endings(Deadlines, Programs):
 
     def settled(self, name: str) -> bool:
         """Whether the job has ended, or every task that has not finished has the pod of its attempt, and no other."""
-        job, finished = self.world.job_named(name), self.world.cluster.plan_rules.finished.get(self.uid(name), {})
+        job, finished = self.world.job_named(name), set(self.world.cluster.plan_rules.finished.get(self.uid(name), {}))
         if job.status.get("phase") in ENDED:
             return True
+        said = set(Status.read(job.status).internal.finished)
+        if self.uid(name) in self.world.cluster.rules.forged:
+            finished |= said  # of a task without a pod, nobody knows better
         workers = job.status.get("workers") or {}
         may_be = (workers.get("desired"), self.admitted_workers(name))
-        if workers.get("replicas") not in may_be and not Status.read(job.status).internal.finished:
+        if workers.get("replicas") not in may_be and not said:
             return False  # where a task has finished, none is made for another number any more
         ignored = holds(Status.read(job.status).conditions, EVALUATION_GIVEN_UP)
         needed = [one for one in topology.tasks(job) if not (ignored and one.role is Role.EVALUATOR)]
