@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from dtjob.objects.placeholder import is_placeholder
 from tools.cluster.rest import Api, Object, path_of
 
 PATIENCE = 300.0
@@ -95,7 +96,7 @@ class Observer:
         meta: dict[str, Any] = new["metadata"]
         job, task = meta["labels"]["training.dtjob.dev/job-name"], meta["name"].rpartition("-")[0]
         for name, other in self.pods.items():
-            if name.rpartition("-")[0] != task or other["status"].get("phase") in ENDED:
+            if name.rpartition("-")[0] != task or is_placeholder(name) or other["status"].get("phase") in ENDED:
                 continue
             if "deletionTimestamp" not in other["metadata"]:
                 self.broken[job].append(f"{meta['name']} was made while {name} lived")
