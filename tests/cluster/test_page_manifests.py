@@ -7,7 +7,8 @@ import yaml
 
 from dtjob.api.job import KIND
 from tests.cluster.conftest import Kubectl
-from tests.unit.test_page_manifests import PAGES, documents, jobs
+from tests.unit.page_commands import documents
+from tests.unit.test_page_manifests import PAGES, jobs
 
 NOT_SERVED = {
     "argoproj.io": "Argo: tests/unit/test_workflows_page.py and test_page_manifests.py look into them",

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.trainer.support.local_runs import LocalRun, Statuses
-from tests.unit.test_tutorials import PAGES, ROOT, blocks, is_whole
+from tests.unit.page_commands import ROOT, marked
+from tests.unit.test_page_programs import TUTORIALS, is_whole, programs
 
-SCRIPTS = [(page, block) for page in PAGES for block in blocks(page) if is_whole(block)]
+SCRIPTS = [(page, block) for page in TUTORIALS for block in programs(page) if is_whole(block)]
 STEPS_PER_EPOCH = 23
 """1,437 images in batches of 64."""
 
@@ -45,7 +46,7 @@ def write_files(page: Path, script: str, folder: Path) -> list[str]:
     words: list[str] = command.split()
     name = entrypoint = words[0]
     if name.endswith(".yaml"):
-        (manifest,) = re.findall(rf"^<!-- file: {name} -->\n```yaml\n(.*?)^```", page.read_text(), re.M | re.S)
+        manifest = marked(page, "file: ")[name]
         (folder / name).write_text(manifest)
         (entrypoint,) = re.findall(r"entrypoint: ([\w.]+)", manifest)
     (folder / entrypoint).write_text(script)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands on the pages: those of blocks of code, and those in the text."""
+"""What stands on the pages: blocks of code, and commands in blocks and in the text."""
 
 import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -25,11 +28,24 @@ UNFINISHED = ("…", "...", "[", "<", "{")
 
 
 _BLOCKS = re.compile(r"^ *```([^\n]*)\n(.*?)^ *```", re.M | re.S)
+_MARKED = re.compile(r"^<!-- ([^\n]+?) -->\n```\w*\n(.*?)^```", re.M | re.S)
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     """Language and text of each block of code."""
     return _BLOCKS.findall(page.read_text())
+
+
+def marked(page: Path, mark: str = "") -> dict[str, str]:
+    """The text of each block after a comment that begins with `mark`, by the rest of this comment."""
+    found = _MARKED.findall(page.read_text())
+    return {comment.removeprefix(mark): text for comment, text in found if comment.startswith(mark)}
+
+
+def documents(page: Path) -> list[dict[str, Any]]:
+    """The objects in the page's blocks of YAML."""
+    texts = [text for language, text in blocks(page) if language == "yaml"]
+    return [one for text in texts for one in yaml.safe_load_all(text) if isinstance(one, dict)]
 
 
 def parts(page: Path) -> Iterator[list[str]]:

@@ -15,7 +15,7 @@ import typer.main
 from typer.exceptions import Exit, TyperException
 
 from dtjob.cli.main import app
-from tests.unit.page_commands import PAGES, ROOT, blocks, of_blocks, of_text
+from tests.unit.page_commands import PAGES, ROOT, blocks, marked, of_blocks, of_text
 
 DTJOB: Any = typer.main.get_command(app())
 OFFLINE = ("validate", "explain", "convert", "init", "version", "run", "submit")
@@ -135,13 +135,15 @@ def write_files(page: Path, folder: Path) -> None:
     (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "crds").symlink_to(ROOT / "crds")
     (folder / "digits.npz").symlink_to(ROOT / "examples" / "digits.npz")
-    start = (ROOT / "docs" / "migrate" / "tfjob.md").read_text()
-    (tfjob,) = re.findall(r"^```yaml\n(apiVersion: kubeflow.org/v1\n.*?)^```", start, re.M | re.S)
-    named = re.findall(r"^<!-- file: (\S+) -->\n```\w+\n(.*?)^```", page.read_text(), re.M | re.S)
+    tfjob = marked(ROOT / "docs" / "migrate" / "tfjob.md", "tfjob")[""]
     whole = [code for language, code in blocks(page) if language == "python" and code.startswith('"""')]
     script = whole[0] if whole else (ROOT / "examples" / "plain.py").read_text()
     secrets = {"ca.crt": "a certificate", "key.json": "{}"}
-    files = secrets | {"job.yaml": (ROOT / "examples" / "digits.yaml").read_text(), "tfjob.yaml": tfjob, **dict(named)}
+    files = secrets | {
+        "job.yaml": (ROOT / "examples" / "digits.yaml").read_text(),
+        "tfjob.yaml": tfjob,
+        **marked(page, "file: "),
+    }
     for words in of_blocks(page):
         for name in re.findall(r"(?<![/\w])\w+\.py\b", shlex.join(words)):
             files.setdefault(name, script)

@@ -11,7 +11,7 @@ import yaml
 from dtjob.api.job import KIND
 from dtjob.api.spec.strategy import Strategy
 from dtjob.crd.answers.problems import problems
-from tests.unit.test_page_manifests import documents as page_documents
+from tests.unit.page_commands import documents as page_documents
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MANIFESTS = sorted(EXAMPLES.glob("*.yaml"))
@@ -40,11 +40,6 @@ def test_every_program_has_a_manifest_and_the_digits_one_of_each_strategy() -> N
             programs.setdefault(spec["program"]["entrypoint"], set()).add(spec["strategy"])
     assert {f"examples/{file.name}" for file in EXAMPLES.glob("*.py")} == {*programs, "examples/plain.py"}
     assert programs["examples/digits.py"] == {strategy.value for strategy in Strategy}
-
-
-def test_the_readme_lists_every_manifest_once() -> None:
-    listed = re.findall(r"^\| `([\w-]+\.yaml)` \|", (EXAMPLES / "README.md").read_text(), re.M)
-    assert sorted(listed) == [file.name for file in MANIFESTS]
 
 
 def test_the_page_of_data_and_secrets_has_its_manifests_and_pieces_of_scripts() -> None:

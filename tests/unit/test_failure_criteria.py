@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each criterion of a failure rule, such as `onSignals`, is known wherever rules are read."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from dtjob.plan.failure.rules import match
 from tests.refusals.manifests import job
 from tests.unit.operator import builders
 
-PAGE = Path(__file__).parents[2] / "docs" / "jobs" / "failure-rules.md"
 ABOUT_NO_CRASH: dict[str, Any] = {
     "onExitCodes": {"operator": "In", "values": [42]},
     "onSignals": ["SIGHUP"],

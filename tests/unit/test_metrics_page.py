@@ -4,7 +4,6 @@
 import re
 from pathlib import Path
 
-from dtjob.api.spec.network import Network
 from tests.unit.exposed_metrics import labels_by_metric
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text()
@@ -31,7 +30,3 @@ def test_the_page_has_every_metric_with_its_labels_and_no_other() -> None:
 
 def test_no_label_is_one_that_prometheus_sets() -> None:
     assert not set().union(*labels_by_metric().values()) & PROMETHEUS
-
-
-def test_the_page_names_the_default_of_the_status_port() -> None:
-    assert f"`network.statusPort` ({Network().status_port} where left out)" in PAGE

@@ -55,11 +55,6 @@ def expressions() -> Iterator[tuple[str, str]]:
 FOUND = dict(expressions())
 
 
-def test_there_are_expressions_of_each_kind() -> None:
-    assert len(RULES) == 13
-    assert len(FOUND) > len(RULES) + 40
-
-
 @pytest.mark.parametrize("where", FOUND)
 def test_an_expression_names_metrics_labels_and_values_that_are_there(where: str) -> None:
     expression = FOUND[where]
@@ -110,8 +105,3 @@ def test_panels_of_a_dashboard_do_not_overlap_and_have_units_and_words(dashboard
     for panel in dashboard.panels():
         assert panel.about.endswith(".")
         assert panel.unit
-
-
-def test_the_page_shows_each_dashboard() -> None:
-    named = set(re.findall(r"images/(dtjob-\w+)\.png", PAGE))
-    assert named == {one.uid for one in grafana.DASHBOARDS}

@@ -4,7 +4,6 @@
 """
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from dtjob.api.job import API_VERSION, KIND
 from dtjob.crd.answers.problems import problems
 from dtjob.crd.definition import crd, status_schema
 from dtjob.crd.schema import spec_schema
+from tests.unit.page_commands import ROOT, documents
 
-ROOT = Path(__file__).parents[2]
 OWN_TEST = ("failure-rules.md", "failure-policies.md")
 """Their blocks are for a job with a ps and an evaluator: `test_failure_rules_page.py`."""
 FIELDS = set(spec_schema()["properties"])
@@ -29,12 +28,6 @@ REST_OF_A_JOB = {
     "replicaSpecs": {"chief": {}, "worker": {"replicas": 3}},
     "checkpoint": {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}},
 }
-
-
-def documents(page: Path) -> Iterator[dict[str, Any]]:
-    """The objects in the page's blocks of YAML."""
-    for block in re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.M | re.S):
-        yield from (one for one in yaml.safe_load_all(block) if isinstance(one, dict))
 
 
 def jobs(page: Path) -> Iterator[dict[str, Any]]:

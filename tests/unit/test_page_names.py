@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 
 from dtjob.api.phase import ENDED, Phase
-from dtjob.api.spec.scheduling import GangProvider
 from dtjob.crd.definition import COLUMNS
 from dtjob.crd.rule import CHANGEABLE
-from dtjob.crd.schema import spec_schema
 from dtjob.objects import kueue, labels
 from dtjob.plan.record.failure import Cause
 from dtjob_trainer.frameworks.keras3 import STEPS_BY_HAND
-from tests.cluster.support.gangs import page_manifest
 from tools.reference.conditions import CONDITIONS, REASONS_OF_PHASES
 from tools.reference.events import EVENTS
 
@@ -53,7 +50,6 @@ def written_labels() -> set[str]:
     [
         ("training/calls.md", "## Calls that are refused", STEPS_BY_HAND),
         ("jobs/life.md", "## What may change", (*CHANGEABLE, "worker.replicas")),
-        ("reference/labels.md", "", (*KUEUE, labels.MANAGED_BY, *written_labels())),
         (TROUBLE, "## A cause", Cause),
         (TROUBLE, "## A condition", CONDITIONS),
     ],
@@ -75,11 +71,6 @@ def test_the_tables_of_a_page_have_the_names_of_the_code_and_no_others(name, hea
     assert first_cells(section(name, heading)) == wanted
 
 
-def test_each_strategy_has_a_row() -> None:
-    rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| [^|]+ \|$", page("jobs/choosing-a-strategy.md"), re.M)
-    assert sorted(rows) == sorted(spec_schema()["properties"]["strategy"]["enum"])
-
-
 @pytest.mark.parametrize(
     ("line", "wide"), [("The short names are", False), ("`kubectl get dtjobs -o wide` adds these", True)]
 )
@@ -94,8 +85,3 @@ def test_the_picture_of_a_jobs_life_has_each_phase_and_nothing_after_the_end() -
     arrows = re.findall(r"^  (\S+) --> (\w+)", picture, re.M)
     assert {name for arrow in arrows for name in arrow} == {"[*]", *Phase}
     assert not {before for before, _ in arrows} & set(ENDED)
-
-
-@pytest.mark.parametrize("provider", GangProvider)
-def test_the_page_about_gangs_has_a_manifest_for_each_provider(provider: GangProvider) -> None:
-    assert page_manifest(provider.value)["spec"]["scheduling"]["gang"]["provider"] == provider

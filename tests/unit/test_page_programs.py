@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each block of Python on the pages is Python, and a test runs it."""
+"""Each block of Python on the pages is run by a test: that of its page, or that of an example of which it is a part."""
 
-import ast
 import os
+import re
 import textwrap
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 from tests.unit.page_commands import PAGES, ROOT, blocks
 
 DOCS = ROOT / "docs"
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
 RUN_BY = {
     "training/integration.md": "tests/trainer/test_integration.py",
     "../README.md": "tests/trainer/test_page_pieces.py",
@@ -20,9 +21,8 @@ RUN_BY = {
     "training/your-script.md": "tests/trainer/test_page_pieces.py",
     "jobs/data-and-secrets.md": "tests/trainer/test_tracking_example.py",
     "start/python.md": "tests/cluster/test_page_python.py",
-    **{f"tutorials/{page.name}": "tests/unit/test_tutorials.py" for page in sorted((DOCS / "tutorials").glob("*.md"))},
 }
-"""By page: what runs its blocks of Python. That of the tutorials has whole scripts run, and parts of examples found."""
+"""By page, but for the tutorials: what runs its blocks of Python."""
 
 
 def programs(page: Path) -> list[str]:
@@ -30,15 +30,31 @@ def programs(page: Path) -> list[str]:
     return [textwrap.dedent(code) for language, code in blocks(page) if language == "python"]
 
 
-WITH_PROGRAMS = [page for page in PAGES if programs(page)]
+def is_whole(block: str) -> bool:
+    """Whether it is a script and not a piece of one: `tests/trainer/test_tutorials.py` runs it."""
+    return block.startswith('"""') and "import" in block
 
 
-@pytest.mark.parametrize("page", WITH_PROGRAMS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_blocks_of_python_are_python(page: Path) -> None:
-    for code in programs(page):
-        ast.parse(code)
+def test_a_test_runs_the_programs_of_each_page() -> None:
+    found = {os.path.relpath(page, DOCS) for page in PAGES if page not in TUTORIALS and programs(page)}
+    assert found == set(RUN_BY)
 
 
-@pytest.mark.parametrize("page", WITH_PROGRAMS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_test_runs_the_blocks_of_python(page: Path) -> None:
-    assert (ROOT / RUN_BY[os.path.relpath(page, DOCS)]).is_file()
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.name)
+def test_pieces_of_a_tutorial_are_parts_of_the_examples_that_it_names(page: Path) -> None:
+    names = re.findall(r"\(\.\./\.\./(examples/\w+\.py)\)", page.read_text())
+    sources = [(ROOT / name).read_text() for name in names]
+    pieces = [code for language, code in blocks(page) if language == "python" and not is_whole(code)]
+    assert [one for one in pieces if not any(one in source for source in sources)] == []
+
+
+def test_every_example_that_a_tutorial_runs_has_a_test() -> None:
+    """Whole scripts have one by `tests/trainer/test_tutorials.py`."""
+    tests = "".join(file.read_text() for file in (ROOT / "tests" / "trainer").glob("test_*example*.py"))
+    run = {
+        name
+        for page in TUTORIALS
+        for name in re.findall(r"^\.venv/bin/dtjob run examples/(\S+)", page.read_text(), re.M)
+    }
+    assert len(run) > 2
+    assert {name for name in run if f'"{name}"' not in tests} == set()

@@ -16,7 +16,8 @@ from dtjob.objects.pod import environment
 from dtjob.objects.pod.pod import pod
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.operator import World
-from tests.unit.tfjob_page import PAGE, ROOT, dtjobs, rows, tfjob
+from tests.unit.page_commands import ROOT
+from tests.unit.tfjob_page import PAGE, dtjobs, rows, tfjob
 
 DTJOBS = dtjobs()
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE.read_text())
@@ -33,15 +34,6 @@ def as_stored(name: str) -> Job:
 def test_each_test_that_the_page_names_exists(file: str, test: str) -> None:
     tree = ast.parse((ROOT / file).read_text())
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-
-
-def test_each_fault_and_each_wish_has_a_test_or_is_said_not_to_be_there() -> None:
-    faults = rows("Ten faults")
-    assert [row[0] for row in faults] == [str(number) for number in range(1, 11)]
-    wishes = rows("What its users asked for most")
-    assert len(wishes) == 13
-    for row in (*faults, *wishes):
-        assert bool(re.findall(r"`tests/\w+", row[-1])) is not row[-2].startswith("not there")
 
 
 @pytest.mark.parametrize("name", DTJOBS)

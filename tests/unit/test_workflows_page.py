@@ -15,7 +15,8 @@ from dtjob.crd.answers.problems import problems
 from dtjob.crd.definition import status_schema
 from dtjob.objects import labels, topology
 from tests.unit.operator import builders
-from tests.unit.test_tutorials import blocks, is_whole
+from tests.unit.page_commands import ROOT
+from tests.unit.test_page_programs import is_whole, programs
 from tests.unit.workflows_page import (
     PAGE,
     TUTORIAL,
@@ -26,9 +27,8 @@ from tests.unit.workflows_page import (
     trial_template,
 )
 
-ROOT = Path(__file__).parents[2]
 KATIB = expressions("Katib")
-(SCRIPT,) = [block for block in blocks(TUTORIAL) if is_whole(block)]
+(SCRIPT,) = [block for block in programs(TUTORIAL) if is_whole(block)]
 PROGRAMS = {PAGE: ("examples/digits.py", (ROOT / "examples" / "digits.py").read_text()), TUTORIAL: ("train.py", SCRIPT)}
 """The entrypoint of the jobs of each page, and its text."""
 ARGO_NAMES = {"workflow.name": "nightly-1700000000"}

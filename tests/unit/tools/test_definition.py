@@ -19,10 +19,6 @@ def test_every_file_is_fresh(file: Path) -> None:
     assert file.read_text() == FILES[file], "run `make crd`"
 
 
-def test_the_file_is_the_definition() -> None:
-    assert yaml.safe_load(program.FILE.read_text()) == definition.crd()
-
-
 def test_the_charts_copy_is_kept_at_uninstall() -> None:
     copy = yaml.safe_load(program.CHART_FILE.read_text())
     assert copy["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
