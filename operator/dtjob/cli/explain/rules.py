@@ -13,6 +13,8 @@ from dtjob.objects.pod.environment import restart_signals
 from dtjob.plan.failure.built_in import BUILT_IN
 
 BUILT_IN_NAME = "built-in"
+REPLACED_ALONE = (Role.EVALUATOR, Role.DATA)
+"""Training goes on without a task of these roles."""
 
 
 class RuleThatHolds(NamedTuple):
@@ -35,8 +37,8 @@ def rules_that_hold(job: Job) -> list[RuleThatHolds]:
         for index, rule in enumerate(job.spec.failure_policy.rules)
     ]
     found += [(BUILT_IN_NAME, one.action, training, one.what) for one in BUILT_IN]
-    if Role.EVALUATOR in there:
-        found.append((BUILT_IN_NAME, RuleAction.RESTART, (Role.EVALUATOR,), "any failure"))
+    roles = dict.fromkeys(task.role for task in topology.all_tasks(job))
+    found += [(BUILT_IN_NAME, RuleAction.RESTART, (role,), "any failure") for role in roles if role in REPLACED_ALONE]
     return [
         RuleThatHolds(name, action.value, [role.value for role in roles], matches, _does(job, action, roles))
         for name, action, roles, matches in found
@@ -48,13 +50,13 @@ def as_lines(job: Job) -> Iterator[str]:
     for number, rule in enumerate(rules_that_hold(job), start=1):
         yield f"  {number:<2} {rule.rule:<22} {rule.action:<16} {', '.join(rule.roles)}: {rule.matches}"
         yield f"{'':>28}{rule.does}"
-    yield "  A pod that waits, for a node or its image, has failed only where a rule's onReasons says so."
+    yield "  A pod that waits for a node or its image counts as failed only if a rule's onReasons says so."
     if job.spec.program is not None:
         yield from _restarted_in_place(job)
-        yield f"  A program that has lost its peers starts again in its container, which ends with {RESTARTED_IN_VAIN}"
-        yield "  where that does not help; any other exit code of a program is its container's too."
-        yield "  One that fails twice in the same way, or after all its training, ends the job (ProgramFailed),"
-        yield "  where no rule of failurePolicy.rules matches."
+        yield "  If a program has lost its peers, it starts again in its container. If that does not help,"
+        yield f"  the container ends with {RESTARTED_IN_VAIN}. The container has each other exit code of its program."
+        yield "  A program that fails twice in the same way, or after all its training, ends the job (ProgramFailed),"
+        yield "  unless a rule of failurePolicy.rules matches."
 
 
 def _restarted_in_place(job: Job) -> Iterator[str]:
@@ -63,8 +65,8 @@ def _restarted_in_place(job: Job) -> Iterator[str]:
     for signals in dict.fromkeys(filter(None, by_task.values())):
         roles = dict.fromkeys(task.role.value for task, found in by_task.items() if found == signals)
         yield f"  {', '.join(roles)}: a program that {', '.join(signals)} ends after new steps starts again"
-        yield "  in its container, which maxRestartsWithoutProgress does not count;"
-        yield "  with a rule about the signal, its pod ends."
+        yield "  in its container. maxRestartsWithoutProgress does not count that. If a rule is about the signal,"
+        yield "  the pod ends."
 
 
 def criterion(rule: FailureRule) -> str:
@@ -93,8 +95,8 @@ def _does(job: Job, action: RuleAction, roles: tuple[Role, ...]) -> str:
             return "the job fails at once"
         case RuleAction.LEAVE_FAILED:
             return "it is not replaced; training goes on"
-        case RuleAction.RESTART if roles == (Role.EVALUATOR,):
-            return "it is replaced, which is never counted; training goes on"
+        case RuleAction.RESTART if roles and set(roles) <= set(REPLACED_ALONE):
+            return "replaced alone, and never counted; training goes on"
         case RuleAction.RESTART:
             most = f"at most {policy.max_restarts_without_progress} in a row without a newer checkpoint"
             in_all = f", and {policy.max_restarts} in all (maxRestarts)" if policy.max_restarts is not None else ""

@@ -3,6 +3,9 @@
 
 import json
 
+from dtjob.cli.explain.rules import rules_that_hold
+from tests.unit.operator import builders
+
 RULES = """
   failurePolicy:
     maxRestartsWithoutProgress: 4
@@ -40,6 +43,13 @@ def test_the_rules_are_in_their_order_with_the_built_in_rules_last(dtjob, good):
         ("built-in", "Restart", ["evaluator"]),
     ]
     assert rules[1]["does"] == "restart; at most 4 in a row without a newer checkpoint (maxRestartsWithoutProgress)"
+
+
+def test_a_data_worker_is_replaced_alone():
+    roles = {"worker": {"replicas": 2}, "data": {"replicas": 3}}
+    rule = rules_that_hold(builders.job(replicaSpecs=roles))[-1]
+    assert (rule.action, rule.roles, rule.matches) == ("Restart", ["data"], "any failure")
+    assert rule.does == "replaced alone, and never counted; training goes on"
 
 
 def test_the_text_names_the_signals_that_end_no_pod(dtjob, good):
