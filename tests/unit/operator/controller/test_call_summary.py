@@ -36,7 +36,3 @@ def test_a_deleted_object_that_is_created_again_has_the_event_repaired():
     summary.created("Service", "digits")
     told = "NetworkPolicy digits was missing and has been created again"
     assert summary.events() == [Event("Normal", "Repaired", told)]
-
-
-def test_a_summary_without_calls_has_no_events():
-    assert CallSummary().events() == []

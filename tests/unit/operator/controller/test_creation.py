@@ -2,6 +2,7 @@
 """Creating pods where the cluster refuses: how often it is asked, what is said, and what comes when it does no more."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,18 +28,31 @@ class Quota:
 
     def __init__(self, world: World, pods: int) -> None:
         self.pods, self.admitted, self.refused = pods, 0, 0
-        self._create = world.cluster.create
-        world.cluster.create = self.create  # type: ignore[method-assign]
+        refuse(world, self._why)
 
-    async def create(self, manifest: Manifest) -> Manifest:
-        if manifest["kind"] != "Pod":
-            return await self._create(manifest)
+    def _why(self, pod: Manifest) -> ClusterError | None:
         if self.admitted >= self.pods:
             self.refused += 1
-            name = manifest["metadata"]["name"]
-            raise Refused(f'pods "{name}" is forbidden: exceeded quota: small, limited: pods={self.pods}')
+            name = pod["metadata"]["name"]
+            return Refused(f'pods "{name}" is forbidden: exceeded quota: small, limited: pods={self.pods}')
         self.admitted += 1
-        return await self._create(manifest)
+        return None
+
+
+def refuse(made: World, why: Callable[[Manifest], ClusterError | None]) -> None:
+    """From now on the cluster answers the creation of a pod with this error, if there is one."""
+    create = made.cluster.create
+
+    async def creating(manifest: Manifest) -> Manifest:
+        if manifest["kind"] == "Pod" and (error := why(manifest)) is not None:
+            raise error
+        return await create(manifest)
+
+    made.cluster.create = creating  # type: ignore[method-assign]
+
+
+def refuse_workers(made: World, why: str) -> None:
+    refuse(made, lambda pod: Refused(why) if labels.of(pod)[labels.ROLE] == "worker" else None)
 
 
 def world(workers: int, **job: Any) -> World:
@@ -138,14 +152,7 @@ def test_a_quota_that_is_raised_lets_the_others_come() -> None:
 
 def test_a_role_that_is_refused_does_not_hold_up_another() -> None:
     with world(40, strategy="ParameterServer", ps=3) as made:
-        create = made.cluster.create
-
-        async def no_workers(manifest: Manifest) -> Manifest:
-            if labels.of(manifest).get(labels.ROLE) == "worker":
-                raise Refused("Pod is invalid: spec.containers[0].resources")
-            return await create(manifest)
-
-        made.cluster.create = no_workers  # type: ignore[method-assign]
+        refuse_workers(made, "Pod is invalid: spec.containers[0].resources")
         made.run(5)
         assert sorted(made.pods) == ["digits-chief-0-0", "digits-ps-0-0", "digits-ps-1-0", "digits-ps-2-0"]
 
@@ -159,19 +166,17 @@ def test_without_refusals_all_are_made_about_as_fast_as_at_once() -> None:
 
 def test_a_create_that_fails_for_a_moment_stops_the_rest_for_that_moment() -> None:
     with world(100) as made:
-        failures = 0
-        create = made.cluster.create
+        failed = list[str]()
 
-        async def away(manifest: Manifest) -> Manifest:
-            nonlocal failures
-            if manifest["kind"] == "Pod" and made.loop.time() < 5:
-                failures += 1
-                raise ClusterError("failed calling webhook: connection refused")
-            return await create(manifest)
+        def away(pod: Manifest) -> ClusterError | None:
+            if made.loop.time() >= 5:
+                return None
+            failed.append(pod["metadata"]["name"])
+            return ClusterError("failed calling webhook: connection refused")
 
-        made.cluster.create = away  # type: ignore[method-assign]
+        refuse(made, away)
         made.run(4.9)
-        assert failures < 20  # the chief and one worker at each try
+        assert len(failed) < 20  # the chief and one worker at each try
         made.run(30)
         assert len(made.pods) == 101
 
@@ -181,15 +186,8 @@ def test_a_held_pod_of_a_refused_role_does_not_cause_repeated_plans() -> None:
     with world(4) as made:
         made.cluster.put(stranger("Pod", "digits-worker-3-0"))
         made.run(10)
-        create, looks = made.cluster.create, 0
-
-        async def no_workers(manifest: Manifest) -> Manifest:
-            if labels.of(manifest).get(labels.ROLE) == "worker":
-                raise Refused("exceeded quota")
-            return await create(manifest)
-
-        made.cluster.create = no_workers  # type: ignore[method-assign]
-        done = made.queue.done
+        refuse_workers(made, "exceeded quota")
+        done, looks = made.queue.done, 0
 
         def counted(key: JobKey) -> None:
             nonlocal looks
@@ -227,15 +225,8 @@ def test_a_refusal_for_a_deleted_job_does_not_block_the_next_job_of_its_name() -
 def test_a_service_account_that_is_missing_is_said_within_seconds_and_asked_for_often() -> None:
     missing = 'pods "digits-chief-0-0" is forbidden: error looking up service account default/x: "x" not found'
     with world(2) as made:
-        create = made.cluster.create
         there: list[bool] = []
-
-        async def refuse(manifest: Manifest) -> Manifest:
-            if manifest["kind"] == "Pod" and not there:
-                raise ApiError(403, "Forbidden", missing)
-            return await create(manifest)
-
-        made.cluster.create = refuse  # type: ignore[method-assign]
+        refuse(made, lambda pod: None if there else ApiError(403, "Forbidden", missing))
         made.run(4)
         assert (made.job.status["reason"], missing in made.job.status["message"]) == ("CannotCreate", True)
         there.append(True)

@@ -2,6 +2,7 @@
 """Pods that the watch loses sight of, over the simulated cluster: asked for by name, and replaced."""
 
 import asyncio
+from collections.abc import Iterator
 from typing import cast
 
 import pytest
@@ -13,19 +14,23 @@ from dtjob.objects import labels
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Children, Unread
 from tests.unit.operator import builders
-from tests.unit.operator.controller.test_reconciler import all_run, phase
+from tests.unit.operator.controller.worlds import running
 from tests.unit.operator.simulation.operator import World
 
 CHIEF = "digits-chief-0-0"
 
 
-def running(made: World) -> None:
-    made.run(1)
-    all_run(made)
-    made.run(1)
-    assert phase(made) == "Running"
-    made.cluster.calls.clear()
-    made.cluster.events.clear()
+@pytest.fixture
+def made() -> Iterator[World]:
+    """A cluster whose job runs, and which has seen no call since."""
+    with running() as made:
+        made.cluster.calls.clear()
+        made.cluster.events.clear()
+        yield made
+
+
+def phase(made: World) -> str:
+    return str(made.job.status.get("phase"))
 
 
 def take_label(made: World, name: str, label: str) -> None:
@@ -34,32 +39,28 @@ def take_label(made: World, name: str, label: str) -> None:
 
 
 @pytest.mark.parametrize("heard_by", ["watch", "resync", "new operator"])
-def test_a_pod_that_lost_the_label_by_which_it_is_watched_is_replaced_when_it_has_ended(heard_by: str):
-    with World(builders.job()) as made:
-        running(made)
-        take_label(made, CHIEF, labels.JOB_NAME)
-        if heard_by != "watch":
-            (made.resync if heard_by == "resync" else made.restart)()
-        made.run(5)
-        assert "deletionTimestamp" in made.pods[CHIEF]["metadata"]
-        assert "digits-chief-0-1" not in made.pods, "it still saves"
-        made.cluster.remove("Pod", CHIEF)
-        made.run(60)
-        assert sorted(made.pods) == ["digits-chief-0-1", "digits-worker-0-0", "digits-worker-1-0"]
-        assert made.cluster.calls.count(f"delete Pod {CHIEF}") == 1
-        assert made.job.status["restarts"] == {"total": 1, "causes": {"Deleted": 1}}
+def test_a_pod_that_lost_the_label_by_which_it_is_watched_is_replaced_when_it_has_ended(made: World, heard_by: str):
+    take_label(made, CHIEF, labels.JOB_NAME)
+    if heard_by != "watch":
+        (made.resync if heard_by == "resync" else made.restart)()
+    made.run(5)
+    assert "deletionTimestamp" in made.pods[CHIEF]["metadata"]
+    assert "digits-chief-0-1" not in made.pods, "it still saves"
+    made.cluster.remove("Pod", CHIEF)
+    made.run(60)
+    assert sorted(made.pods) == ["digits-chief-0-1", "digits-worker-0-0", "digits-worker-1-0"]
+    assert made.cluster.calls.count(f"delete Pod {CHIEF}") == 1
+    assert made.job.status["restarts"] == {"total": 1, "causes": {"Deleted": 1}}
 
 
 @pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
-def test_a_lost_label_that_the_watch_does_not_select_changes_nothing(label: str):
-    with World(builders.job()) as made:
-        running(made)
-        take_label(made, CHIEF, label)
-        made.run(60)
-        assert made.cluster.calls == []
-        made.cluster.change("Pod", CHIEF, lambda one: one.update(status=builders.ended(0, made.now())))
-        made.run(1)
-        assert phase(made) == "Succeeded"
+def test_a_lost_label_that_the_watch_does_not_select_changes_nothing(made: World, label: str):
+    take_label(made, CHIEF, label)
+    made.run(60)
+    assert made.cluster.calls == []
+    made.cluster.change("Pod", CHIEF, lambda one: one.update(status=builders.ended(0, made.now())))
+    made.run(1)
+    assert phase(made) == "Succeeded"
 
 
 def test_a_pod_that_lost_its_label_before_all_were_there_is_replaced():
@@ -76,39 +77,33 @@ def test_a_pod_that_lost_its_label_before_all_were_there_is_replaced():
         assert made.pods[CHIEF]["metadata"]["uid"] != before
 
 
-def test_a_pod_that_is_really_gone_is_replaced_after_one_call():
-    with World(builders.job()) as made:
-        running(made)
-        made.cluster.remove("Pod", CHIEF)
-        made.run(1)
-        assert made.cluster.calls[:2] == [f"get Pod {CHIEF}", "write status"]
-        assert "digits-chief-0-1" in made.pods
-        assert made.job.status["restarts"] == {"total": 1, "causes": {"Deleted": 1}}
+def test_a_pod_that_is_really_gone_is_replaced_after_one_call(made: World):
+    made.cluster.remove("Pod", CHIEF)
+    made.run(1)
+    assert made.cluster.calls[:2] == [f"get Pod {CHIEF}", "write status"]
+    assert "digits-chief-0-1" in made.pods
+    assert made.job.status["restarts"] == {"total": 1, "causes": {"Deleted": 1}}
 
 
-def test_nothing_is_replaced_while_the_cluster_does_not_answer():
-    with World(builders.job()) as made:
-        running(made)
-        made.cluster.failing[f"get Pod {CHIEF}"] = ClusterError("timeout")
-        take_label(made, CHIEF, labels.JOB_NAME)
-        made.run(30)
-        assert made.cluster.calls == []
-        made.cluster.failing.clear()
-        made.cluster.remove("Pod", CHIEF)
-        made.run(60)
-        assert "digits-chief-0-1" in made.pods
+def test_nothing_is_replaced_while_the_cluster_does_not_answer(made: World):
+    made.cluster.failing[f"get Pod {CHIEF}"] = ClusterError("timeout")
+    take_label(made, CHIEF, labels.JOB_NAME)
+    made.run(30)
+    assert made.cluster.calls == []
+    made.cluster.failing.clear()
+    made.cluster.remove("Pod", CHIEF)
+    made.run(60)
+    assert "digits-chief-0-1" in made.pods
 
 
 @pytest.mark.parametrize(("name", "next_one"), [("digits-worker-1-0", "digits-worker-1-1"), (CHIEF, None)])
-def test_a_pod_whose_owner_is_no_job_is_asked_for_once(name: str, next_one: str | None):
+def test_a_pod_whose_owner_is_no_job_is_asked_for_once(made: World, name: str, next_one: str | None):
     """Somebody has edited its owner reference and left the uid in it. A chief's successor waits for its end."""
-    with World(builders.job()) as made:
-        running(made)
-        made.cluster.rules.tampered.add(made.pods[name]["metadata"]["uid"])
-        made.cluster.change("Pod", name, lambda one: one["metadata"]["ownerReferences"][0].update(apiVersion="b/v1"))
-        made.run(5)
-        assert made.cluster.calls.count(f"get Pod {name}") == 1
-        assert {one for one in made.pods if one.endswith("-1")} == ({next_one} if next_one else set())
+    made.cluster.rules.tampered.add(made.pods[name]["metadata"]["uid"])
+    made.cluster.change("Pod", name, lambda one: one["metadata"]["ownerReferences"][0].update(apiVersion="b/v1"))
+    made.run(5)
+    assert made.cluster.calls.count(f"get Pod {name}") == 1
+    assert {one for one in made.pods if one.endswith("-1")} == ({next_one} if next_one else set())
 
 
 class Overloaded:

@@ -16,13 +16,9 @@ from dtjob.plan import pods
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import stranger
+from tests.unit.operator.controller.worlds import all_run, running
 from tests.unit.operator.simulation import operator
 from tests.unit.operator.simulation.operator import World, job_manifest
-
-
-def all_run(made: World) -> None:
-    for name in made.pods:
-        made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
 
 
 def phase(made: World) -> str:
@@ -104,16 +100,12 @@ def test_a_pod_of_another_owner_with_a_tasks_name_is_reported_once_and_left_alon
         made.cluster.remove("Pod", "digits-worker-0-0")
         made.run(20)
         all_run(made)
-        made.run(1)
         assert (phase(made), made.job.status["message"]) == ("Running", "")
         assert {c["type"]: c["status"] for c in made.job.status["conditions"]}["Blocked"] == "False"
 
 
 def test_a_pod_is_deleted_once_however_late_the_watch_shows_it(monkeypatch: pytest.MonkeyPatch):
-    with World(builders.job()) as made:
-        made.run(10)
-        all_run(made)
-        made.run(10)
+    with running() as made:
         made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=True))
         made.run(operator.WATCH_LAG_SECONDS)
         monkeypatch.setattr(operator, "WATCH_LAG_SECONDS", 5.0)
@@ -126,10 +118,7 @@ def test_a_pod_is_deleted_once_however_late_the_watch_shows_it(monkeypatch: pyte
 
 def test_a_pod_is_taken_out_of_service_once_however_late_the_watch_shows_it(monkeypatch: pytest.MonkeyPatch):
     """It is being deleted already, so no deletion of ours tells how it is stored."""
-    with World(builders.job(program=False)) as made:
-        made.run(10)
-        all_run(made)
-        made.run(10)
+    with running(program=False) as made:
         made.cluster.ask_to_delete("Pod", "digits-worker-0-0")
         kill_a_worker(made)
         made.run(operator.WATCH_LAG_SECONDS)
@@ -142,10 +131,7 @@ def test_a_pod_is_taken_out_of_service_once_however_late_the_watch_shows_it(monk
 
 def test_a_job_that_is_applied_again_waits_for_its_predecessors_objects():
     """kubectl delete returns before the children are collected; nobody should be told to delete them."""
-    with World(builders.job()) as made:
-        made.run(1)
-        all_run(made)
-        made.run(1)
+    with running() as made:
         made.cluster.remove(KIND, "digits")
         made.cluster.put(job_manifest(builders.job(uid="applied-again")))
         made.run(1)
@@ -192,10 +178,7 @@ def test_a_create_that_keeps_failing_is_said_until_it_works(what: str):
 
 
 def test_a_deletion_that_keeps_failing_is_said_until_it_works():
-    with World(builders.job()) as made:
-        made.run(1)
-        all_run(made)
-        made.run(1)
+    with running() as made:
         made.cluster.failing["delete Pod digits-worker-1-0"] = WEBHOOK_DOWN
         kill_a_worker(made)
         made.run(120)
@@ -291,9 +274,7 @@ REFUSED = Refused("denied the request; delete it")
 def test_the_wait_before_a_start_is_no_longer_because_a_call_fails():
     """What fails is tried again ever later, and no more often than once a minute in the end."""
     policy = {"backoff": {"initialSeconds": 100, "maxSeconds": 100}}
-    with World(builders.job(failurePolicy=policy)) as made:
-        made.run(1)
-        all_run(made)
+    with running(failurePolicy=policy) as made:
         made.cluster.failing["delete Pod digits-worker-1-0"] = REFUSED
         made.cluster.failing["delete Pod digits-worker-1-1"] = REFUSED
         kill_a_worker(made)
@@ -305,33 +286,22 @@ def test_the_wait_before_a_start_is_no_longer_because_a_call_fails():
         assert "digits-worker-1-2" in made.pods
 
 
-def test_only_a_pod_whose_predecessor_is_in_service_waits_for_its_removal():
-    with World(builders.job(program=False)) as made:
-        made.run(1)
-        all_run(made)
-        made.run(1)
-        made.cluster.failing["stop serving digits-worker-0-0"] = REFUSED
-        kill_a_worker(made)  # the others of its group are replaced with it
-        made.run(5)
-        assert "digits-worker-1-1" in made.pods
-        assert "digits-worker-0-1" not in made.pods
-        assert "deletionTimestamp" in made.pods["digits-worker-0-0"]["metadata"]
-        made.run(120)
-        assert "digits-worker-0-1" in made.pods
-
-
-@pytest.mark.parametrize("error", [REFUSED, WEBHOOK_DOWN, Stale("the pod has changed")])
-def test_while_the_deletion_of_a_pod_fails_its_successor_waits_at_first(error: ClusterError):
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        *(("delete Pod", error) for error in (REFUSED, WEBHOOK_DOWN, Stale("the pod has changed"))),
+        ("stop serving", REFUSED),
+    ],
+)
+def test_while_the_deletion_of_a_pod_fails_its_successor_waits_at_first(call: str, error: ClusterError):
     """The pod still trains. If the deletion fails for good, as by an admission policy, that must not end the job."""
-    with World(builders.job(program=False)) as made:
-        made.run(1)
-        all_run(made)
-        made.run(1)
-        made.cluster.failing["delete Pod digits-worker-0-0"] = error
+    with running(program=False) as made:
+        made.cluster.failing[f"{call} digits-worker-0-0"] = error
         kill_a_worker(made)  # the others of its group are replaced with it
         made.run(5)
         assert "digits-worker-1-1" in made.pods
         assert "digits-worker-0-1" not in made.pods
+        assert ("deletionTimestamp" in made.pods["digits-worker-0-0"]["metadata"]) is (call == "stop serving")
         made.run(120)
         assert "digits-worker-0-1" in made.pods
 

@@ -12,6 +12,7 @@ from dtjob.controller.pace.pace import MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
+from tests.unit.operator.controller.worlds import all_run, running
 from tests.unit.operator.simulation.operator import World
 
 LATE = 1.0
@@ -20,12 +21,6 @@ LATE = 1.0
 
 def world(*arguments: Any, **job: Any) -> World:
     return World(builders.job(*arguments, **job))
-
-
-def all_run(made: World) -> None:
-    for name in made.pods:
-        made.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
-    made.run(1)
 
 
 def starts_slowly(made: World, name: str) -> None:
@@ -50,40 +45,20 @@ def outcome(made: World) -> tuple[str | None, str | None]:
     return made.job.status.get("phase"), made.job.status.get("reason")
 
 
-@pytest.mark.parametrize("restarted", [False, True])
-def test_the_time_of_a_job_that_runs_is_up_though_nothing_happens(restarted: bool) -> None:
-    with world(activeDeadlineSeconds=7200) as made:
-        made.run(1)
-        all_run(made)
-        if restarted:
-            made.run(3000)
-            made.restart()
-            made.run(4195)
-        else:
-            made.run(7195)
+def test_the_time_of_a_job_that_runs_is_up_though_nothing_happens_but_a_restart_of_the_operator() -> None:
+    with running(activeDeadlineSeconds=7200) as made:
+        made.run(3000)
+        made.restart()
+        made.run(4195)
         assert outcome(made) == ("Running", "AllTasksRunning")
         made.run(5 + LATE)
         assert outcome(made) == ("Failed", "DeadlineExceeded")
         assert [one.reason for one in made.cluster.events if one.type == "Warning"] == ["DeadlineExceeded"]
 
 
-def test_a_deadline_passes_while_the_operator_is_away() -> None:
-    with world(startDeadlineSeconds=600) as made:
-        made.run(1)
-        made.lose_watch()
-        made.queue._later.clear()  # it is not woken any more, as a process that is gone
-        made.run(3600)
-        assert outcome(made) == ("Pending", "WaitingForPods")
-        made.restart()
-        made.run(LATE)
-        assert outcome(made) == ("Failed", "StartDeadlineExceeded")
-
-
 def test_a_time_to_live_that_was_raised_just_now_is_not_over() -> None:
     """The operator has yet to hear of it."""
-    with world("Default", ttlSecondsAfterFinished=60) as made:
-        made.run(1)
-        all_run(made)
+    with running("Default", ttlSecondsAfterFinished=60) as made:
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
         made.run(50)
         made.lose_watch()
@@ -123,12 +98,6 @@ def test_a_job_of_another_controller_is_left_alone(spec: dict[str, Any]) -> None
         assert made.cluster.calls == []
         assert made.cluster.events == []
         assert made.job_status() == {}
-
-
-def test_a_job_managed_by_dtjobs_own_name_gets_its_pods() -> None:
-    with world(managedBy="training.dtjob.dev/dtjob-controller") as made:
-        made.run(1)
-        assert len(made.pods) == 3
 
 
 @pytest.mark.parametrize("refused", [False, True])
@@ -206,9 +175,7 @@ def config_maps(made: World) -> list[str]:
 
 def test_a_deleted_config_map_is_created_again_if_a_pod_does_not_start() -> None:
     """No watch tells of its end. A pod that runs has what it needs of it."""
-    with world(workers=1) as made:
-        made.run(1)
-        all_run(made)
+    with running(workers=1) as made:
         (first,) = made.cluster.of_kind("ConfigMap")
         made.cluster.remove("ConfigMap", first["metadata"]["name"])
         made.run(600)
@@ -223,9 +190,7 @@ def test_a_deleted_config_map_is_created_again_if_a_pod_does_not_start() -> None
 
 
 def test_a_config_map_that_was_deleted_while_the_job_was_suspended_is_made_again_with_its_pods() -> None:
-    with world(workers=1) as made:
-        made.run(1)
-        all_run(made)
+    with running(workers=1) as made:
         set_spec(made, suspend=True)
         made.run(60)
         assert made.pods == {}
@@ -242,9 +207,7 @@ def test_a_config_map_that_was_deleted_while_the_job_was_suspended_is_made_again
 @pytest.mark.parametrize("phase", ["Running", "Succeeded"])
 def test_an_operator_that_starts_does_not_ask_for_the_config_map_of_a_job_that_needs_no_pod(phase: str) -> None:
     asked: list[str] = []
-    with world(workers=1) as made:
-        made.run(1)
-        all_run(made)
+    with running(workers=1) as made:
         if phase == "Succeeded":
             for name in made.pods:
                 made.cluster.change("Pod", name, lambda one: one.update(status=builders.ended(0)))

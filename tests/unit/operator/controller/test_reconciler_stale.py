@@ -16,38 +16,34 @@ from tests.unit.operator.simulation.operator import job_manifest
 KEY: JobKey = ("default", "digits")
 
 
-class AlwaysNewer:
-    """An API server of whose newer version no watch tells."""
+class Refusing:
+    """An API server that takes no status, and of whose newer version no watch tells."""
+
+    def __init__(self, error: ClusterError) -> None:
+        self.error = error
 
     async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
-        raise Stale("the object has been modified")
+        raise self.error
+
+
+def reconciler(error: ClusterError) -> Reconciler:
+    store, manifest = Store(), job_manifest(builders.job(suspend=True))
+    manifest["metadata"]["resourceVersion"] = "7"
+    store.apply(manifest)
+    return Reconciler(cast(Cluster, Refusing(error)), store, WorkQueue())
 
 
 async def test_a_conflict_that_does_not_pass_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    store: Store = Store()
-    manifest = job_manifest(builders.job(suspend=True))
-    manifest["metadata"]["resourceVersion"] = "7"
-    store.apply(manifest)
-    reconciler = Reconciler(cast(Cluster, AlwaysNewer()), store, WorkQueue())
+    made = reconciler(Stale("the object has been modified"))
     for _ in range(STALE_BEFORE_SAID):
-        assert await reconciler._try(KEY) == "stale"
+        assert await made._try(KEY) == "stale"
     assert caplog.text == ""
-    assert await reconciler._try(KEY) == "stale"
+    assert await made._try(KEY) == "stale"
     assert "default/digits: the object has been modified; looking again in 3.2 s" in caplog.text
 
 
-class Throttled:
-    """An API server that has too much to do."""
-
-    async def write_status(self, job: Manifest, status: dict[str, Any]) -> Manifest:
-        error = ClusterError("too many requests")
-        error.retry_after = 7.0
-        raise error
-
-
 async def test_a_throttled_call_is_repeated_only_after_the_time_in_the_answer(caplog: pytest.LogCaptureFixture) -> None:
-    store: Store = Store()
-    store.apply(job_manifest(builders.job(suspend=True)))
-    reconciler = Reconciler(cast(Cluster, Throttled()), store, WorkQueue())
-    assert await reconciler._try(KEY) == "failed_call"
+    error = ClusterError("too many requests")
+    error.retry_after = 7.0
+    assert await reconciler(error)._try(KEY) == "failed_call"
     assert "too many requests; trying again in 7.0 s" in caplog.text

@@ -13,7 +13,7 @@ from dtjob.api.status.internal import Internal
 from dtjob.controller import store as store_module
 from dtjob.controller.pace.backoff import REPAIRS_AT_ONCE
 from dtjob.controller.store import TOMBSTONES, Memory, Store
-from dtjob.objects import drift, labels, shared
+from dtjob.objects import gangs, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import ObservedPod, Silence, view_tasks
 from tests.unit.operator import builders
@@ -46,7 +46,7 @@ def test_a_version_that_is_not_newer_changes_nothing():
     store = Store()
     assert store.apply(POD) == KEY
     assert store.apply(POD) is None
-    assert store.apply(versioned(POD, 9)) is None
+    assert store.apply(running(9)) is None, "versions are numbers"
     assert store.apply(running(11)) == KEY
 
 
@@ -76,12 +76,6 @@ def test_each_version_of_a_job_is_read_once_while_the_job_goes_on(monkeypatch: p
         store.apply({**versioned(job, version), "status": {"phase": phase}})
         assert {store.read_job(KEY).status["phase"] for _ in range(2)} == {phase}
     assert reads == ["5", "6", "7", "7"], "what is read of an ended job is not kept in memory"
-
-
-def test_versions_are_numbers():
-    store = Store()
-    store.apply(versioned(POD, 99))
-    assert store.apply(running(100)) == KEY
 
 
 def test_a_newer_version_without_a_change_that_is_read_makes_no_job_due():
@@ -157,14 +151,6 @@ def test_an_orphans_job_is_the_one_of_its_label():
     assert store.apply(versioned(POD, 11, uid="nobodys", ownerReferences=[], labels={})) is None
 
 
-def test_the_store_keeps_only_the_compared_fields_of_shared_objects():
-    store = Store()
-    assert store.apply(builders.stored(shared.service(JOB))) == KEY
-    (kept,) = store.children(KEY).objects
-    assert set(kept) == {"apiVersion", "kind", "metadata", drift.SAID}
-    assert drift.drifted(shared.service(JOB), kept) == ""
-
-
 def test_a_deletion_that_arrives_before_the_creation_counts():
     store = Store()
     assert store.remove(POD) is None
@@ -189,34 +175,13 @@ def test_a_list_removes_what_is_older_and_missing_and_keeps_what_is_newer():
     assert store.prune("Pod", {"created-meanwhile"}, 70) == set()
 
 
-def test_a_list_of_one_namespace_leaves_the_others():
+@pytest.mark.parametrize("listed", [("Service", set(), 50), ("Pod", set(), 50, "elsewhere")])
+def test_a_list_of_one_kind_or_namespace_leaves_the_others(listed: Any):
     store = Store()
     store.apply(POD)
-    assert store.prune("Pod", set(), 50, "elsewhere") == set()
+    assert store.prune(*listed) == set()
     assert names(store) == ["pod-a"]
     assert store.prune("Pod", set(), 50, "default") == {KEY}
-
-
-def test_a_list_of_one_kind_leaves_the_others():
-    store = Store()
-    store.apply(POD)
-    assert store.prune("Service", set(), 50) == set()
-    assert names(store) == ["pod-a"]
-
-
-def test_reports_and_problems_go_with_their_job():
-    store = Store()
-    job = versioned(job_manifest(JOB), 1)
-    for next_job in (versioned(job, 2, uid="reapplied"), None):
-        store.apply(job)
-        store.set_report(KEY, "chief-0", {"step": 460})
-        store.set_problem(KEY, "Pod/x", "exceeded quota")
-        if next_job is None:
-            store.remove(store.job(KEY) or job)
-        else:
-            store.apply(next_job)  # its predecessor's DELETED was missed
-        children = store.children(KEY)
-        assert (children.reports, children.problems) == ({}, {})
 
 
 def test_a_job_has_no_reports_or_problems_of_an_earlier_job_of_its_name():
@@ -311,6 +276,19 @@ def test_the_store_keeps_nothing_of_a_deleted_job_once_its_pods_are_gone():
     assert len(store.children(KEY).objects) == 2, "its pod is still there, and a job of its name must wait for it"
     store.remove(versioned(POD, 21))
     assert store._children == {}
+
+
+def test_a_deleted_pod_group_is_not_known_any_more_and_may_still_be_there():
+    """It may stay until its pods are gone: what is made under its name waits for that."""
+    made = gangs.pod_group(builders.job(scheduling={"gang": {"provider": "Kubernetes"}}))
+    assert made is not None
+    store, group = Store(), versioned(made, 50, uid="group")
+    store.apply(group)
+    for uid, left in (("an earlier one", ["group"]), ("group", [])):
+        store.forget_deleted(KEY, group["kind"], group["metadata"]["name"], uid, gone=False)
+        assert names(store) == left
+    assert not store.is_gone("group")
+    assert store.apply(versioned(group, 51)) == KEY
 
 
 def job(uid: str, version: int) -> Manifest:

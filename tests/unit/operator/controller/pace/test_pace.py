@@ -51,18 +51,6 @@ def test_a_burst_of_pod_events_makes_a_few_plans() -> None:
         assert looks.count - before <= 1 / 0.2 + 4
 
 
-def test_a_single_failure_is_reacted_to_at_once() -> None:
-    looks = Looks()
-    with World(builders.job(workers=100), looks) as made:
-        made.run(5)
-        for name in made.pods:
-            run(made, name)
-        made.run(5)
-        made.cluster.change("Pod", "digits-worker-7-0", lambda one: one.update(status=builders.out_of_memory()))
-        made.run(0.1)  # of which 0.05 s the watch
-        assert "digits-worker-7-1" in made.pods
-
-
 def test_progress_of_many_jobs_is_written_less_often() -> None:
     looks = Looks()
     with World(builders.job(workers=2), looks) as made:
