@@ -72,15 +72,6 @@ def test_user_is_a_number_that_is_not_roots(name: str) -> None:
     assert [rest for word, rest in instructions(name) if word == "USER"] == ["1000:1000"]
 
 
-@pytest.mark.parametrize("name", images.IMAGES)
-def test_code_comes_after_the_dependencies(name: str) -> None:
-    found = instructions(name)
-    image = found[max(index for index, (word, _) in enumerate(found) if word == "FROM") :]
-    [dependencies] = [index for index, (_, rest) in enumerate(image) if "requirements.txt" in rest]
-    [code] = [index for index, (_, rest) in enumerate(image) if rest == "--from=code /code /"]
-    assert dependencies < code
-
-
 def test_images_start_what_the_manifests_expect() -> None:
     operator, trainer = dict(instructions("operator")), dict(instructions("trainer"))
     assert (operator["ENTRYPOINT"], operator["CMD"]) == ('["dtjob"]', '["operator"]')
@@ -142,25 +133,21 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
-def test_without_a_registry_docker_builds_on_the_base_by_debootstrap(docker: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("has_registry", "variable", "base"),
+    [(False, "", debian_base.reference()), (True, "", None), (False, "ours:1", "ours:1")],
+)
+def test_docker_builds_on_the_named_base_or_one_by_debootstrap_where_no_registry_has_the_dockerfiles(
+    docker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_registry: bool, variable: str, base: str | None
+) -> None:
+    if has_registry:
+        docker.write_text(docker.read_text().replace("image | pull) exit 1", "image | pull) echo yes"))
+    if variable:
+        monkeypatch.setenv("DTJOB_IMAGE_BASE", variable)
     images.build(["operator"], say=lambda line: None)
     calls = (tmp_path / "calls").read_text()
-    assert f"pull --quiet {images.IMAGES['operator'].base}\n" in calls
-    assert f"--build-arg BASE={debian_base.reference()} " in calls
-
-
-def test_with_a_registry_docker_builds_on_the_dockerfiles_base(docker: Path, tmp_path: Path) -> None:
-    docker.write_text(docker.read_text().replace("image | pull) exit 1", "image | pull) echo yes"))
-    images.build(["operator"], say=lambda line: None)
-    assert "BASE=" not in (tmp_path / "calls").read_text()
-
-
-def test_a_variable_names_the_base(docker: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DTJOB_IMAGE_BASE", "ours:1")
-    images.build(["operator"], say=lambda line: None)
-    calls = (tmp_path / "calls").read_text()
-    assert "--build-arg BASE=ours:1 " in calls
-    assert "pull" not in calls
+    assert re.findall("--build-arg BASE=([^ ]+) ", calls) == ([base] if base else [])
+    assert (f"pull --quiet {images.IMAGES['operator'].base}\n" in calls) is (base == debian_base.reference())
 
 
 def test_everybody_may_read_an_archive(docker: Path) -> None:

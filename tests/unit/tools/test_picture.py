@@ -3,7 +3,7 @@
 
 import sys
 
-from tools.picture import PICTURE, drawn, epochs_after_the_recovery, line, training_process
+from tools.picture import drawn, epochs_after_the_recovery, line, training_process
 from tools.terminal import Terminal
 
 PRINTS = r"print('\x1b[1;32mgreen\x1b[0m and \x1b[33myellow\x1b[0m\n' * 30 + 'bar 1\rbar 2')"
@@ -18,13 +18,6 @@ def test_a_picture_has_the_colours_and_the_last_state_of_each_line() -> None:
     assert "bar&#160;1" not in picture
     assert "green" in picture
     assert "url(http" not in picture, "a page that shows the picture loads no fonts"
-
-
-def test_the_committed_picture_shows_a_kill_and_the_recovery() -> None:
-    picture = PICTURE.read_text().replace("&#160;", " ")
-    assert "worker-1 was killed (SIGKILL)" in picture
-    assert "the first new step came" in picture
-    assert "url(http" not in picture
 
 
 def test_the_process_to_kill_and_the_moment_to_draw_are_read_from_the_screen() -> None:
