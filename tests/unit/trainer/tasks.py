@@ -17,6 +17,11 @@ class Tasks:
         self._changed = threading.Condition()
         self._rows: dict[Any, dict[int, Any]] = {}
 
+    @property
+    def exchanges(self) -> int:
+        """How often they have exchanged numbers."""
+        return len(self._rows)
+
     def run(self, task: Callable[[Any], Any]) -> list[Any]:
         """What `task` returns for the group of each task. Raises the first error."""
         found = self.found(task)

@@ -200,17 +200,6 @@ def test_a_program_that_answers_a_stop_itself_is_not_done(tmp_path: Path, answer
     assert (end.code, end.said, end.states) == (code, [], ["starting"])
 
 
-def test_an_evaluator_that_gets_sigterm_has_not_finished(tmp_path: Path) -> None:
-    program = """
-        import signal, sys, time
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        print("ready", flush=True)
-        time.sleep(1000)
-        """
-    run = Run(tmp_path, program, DTJOB_ROLE="evaluator", DTJOB_STRATEGY="MultiWorkerMirrored")
-    assert run.told_to_end("ready").code == 143
-
-
 @pytest.mark.parametrize("leaves", ["", "sys.exit()", "sys.exit(0)"])
 def test_a_program_that_waited_as_a_server_and_trained_nothing_has_failed(tmp_path: Path, leaves: str) -> None:
     program = f"""

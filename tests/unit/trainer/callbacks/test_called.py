@@ -99,42 +99,29 @@ def test_terminate_on_nan_looks_at_epochs_where_batches_end_in_no_order(loss: fl
     assert not run.one_at_a_time
 
 
-def test_each_callback_gets_the_state_of_its_class_in_any_order() -> None:
-    chief = made(Counts(1), CountsOthers(2), Counts(3))
-    mine = [CountsOthers(), Counts(), Counts()]
-    assert made(*mine).set_state(chief.get_state()[0])
-    assert [one.count for one in mine] == [2, 1, 3]
+NAN = keras.callbacks.TerminateOnNaN
+"""It keeps nothing."""
 
 
-def test_a_worker_may_have_fewer_callbacks_than_the_chief() -> None:
-    chief, mine = made(CountsOthers(1), Counts(2)), Counts()
-    assert made(mine, chief=False).set_state(chief.get_state()[0])
-    assert mine.count == 2
-
-
-@pytest.mark.parametrize("chief", [True, False])
-def test_a_callback_without_a_saved_state_is_reported(chief: bool) -> None:
-    before, mine = made(Counts(1)), Counts()
-    assert not made(CountsOthers(), mine, chief=chief).set_state(before.get_state()[0])
-    assert mine.count == 1
-
-
-def test_a_callback_that_keeps_nothing_may_be_a_workers_alone() -> None:
-    chief, mine = made(Counts(1)), Counts()
-    assert made(keras.callbacks.TerminateOnNaN(), mine, chief=False).set_state(chief.get_state()[0])
-    assert mine.count == 1
-    assert not made(keras.callbacks.TerminateOnNaN(), Counts()).set_state(chief.get_state()[0])
-
-
-def test_a_workers_callback_is_not_matched_to_two_callbacks_of_one_class() -> None:
-    chief = made(Counts(1), Counts(2))
-    assert not made(Counts(), chief=False).set_state(chief.get_state()[0])
-
-
-def test_a_saved_state_without_a_callback_is_reported() -> None:
-    before, mine = made(Counts(1), CountsOthers(2)), CountsOthers()
-    assert not made(mine).set_state(before.get_state()[0])
-    assert mine.count == 2
+@pytest.mark.parametrize(
+    ("before", "mine", "chief", "exact", "counts"),
+    [
+        ([Counts(1), CountsOthers(2), Counts(3)], [CountsOthers, Counts, Counts], True, True, [2, 1, 3]),
+        ([CountsOthers(1), Counts(2)], [Counts], False, True, [2]),  # a worker may have fewer
+        ([Counts(1), Counts(2)], [Counts], False, False, [1]),  # or that of the other one
+        ([Counts(1)], [CountsOthers, Counts], True, False, [0, 1]),  # one without a state
+        ([Counts(1)], [CountsOthers, Counts], False, False, [0, 1]),
+        ([Counts(1), CountsOthers(2)], [CountsOthers], True, False, [2]),  # a state without its callback
+        ([Counts(1)], [NAN, Counts], False, True, [1]),
+        ([Counts(1)], [NAN, Counts], True, False, [1]),  # the chief had none
+    ],
+)
+def test_each_callback_gets_the_state_of_its_class_in_any_order_or_a_difference_is_reported(
+    before: list[Any], mine: list[Any], chief: bool, exact: bool, counts: list[int]
+) -> None:
+    here = [kind() for kind in mine]
+    assert made(*here, chief=chief).set_state(made(*before).get_state()[0]) is exact
+    assert [one.count for one in here if isinstance(one, Counts)] == counts
 
 
 class Patient(keras.callbacks.EarlyStopping):  # type: ignore[misc]

@@ -75,15 +75,20 @@ def test_a_directory_that_is_not_there_has_none(tmp_path: Path, scheme: str) -> 
     assert steps_in(f"{scheme}{tmp_path}/none") == []
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_a_save_that_was_all_there_gets_its_name(checkpoints: Path, named: bool) -> None:
-    """The kill came before its data were named, or after."""
+ONE = [DATA_SUFFIX, ".index"]
+SEVERAL = [".data-00000-of-00002", ".data-00001-of-00002", ".index"]
+
+
+@pytest.mark.parametrize(("ends", "named"), [(ONE, 0), (ONE, 1), (SEVERAL, 0), (SEVERAL, 1), (SEVERAL, 2)])
+def test_a_save_that_was_all_there_is_named_from_where_a_kill_came(
+    checkpoints: Path, ends: list[str], named: int
+) -> None:
+    """So many of its files had their names before the kill."""
     (checkpoints / "ckpt-15_temp").mkdir()
-    (checkpoints / "ckpt-15_temp" / "ckpt.index").touch()
-    data = checkpoints / f"ckpt-15{DATA_SUFFIX}" if named else checkpoints / "ckpt-15_temp" / f"ckpt{DATA_SUFFIX}"
-    data.touch()
+    for number, end in enumerate(ends):
+        (checkpoints / (f"ckpt-15{end}" if number < named else f"ckpt-15_temp/ckpt{end}")).touch()
     clear_half_written(str(checkpoints))
-    assert names_in(checkpoints) == WHOLE | {f"ckpt-15{DATA_SUFFIX}", "ckpt-15.index"}
+    assert names_in(checkpoints) == WHOLE | {f"ckpt-15{end}" for end in ends}
 
 
 def test_a_checkpoint_in_several_data_files_is_whole_if_all_are_there(checkpoints: Path) -> None:
@@ -102,16 +107,6 @@ def test_a_checkpoint_without_some_of_its_data_files_is_refused_and_left_alone(c
     with pytest.raises(CheckpointError, match=r"ckpt-7 was not written by dtjob; choose another"):
         clear_half_written(str(checkpoints))
     assert names_in(checkpoints) == before
-
-
-@pytest.mark.parametrize("named", range(3))
-def test_a_save_in_several_data_files_is_named_from_where_a_kill_came(checkpoints: Path, named: int) -> None:
-    ends = [".data-00000-of-00002", ".data-00001-of-00002", ".index"]
-    (checkpoints / "ckpt-15_temp").mkdir()
-    for number, end in enumerate(ends):
-        (checkpoints / (f"ckpt-15{end}" if number < named else f"ckpt-15_temp/ckpt{end}")).touch()
-    clear_half_written(str(checkpoints))
-    assert names_in(checkpoints) == WHOLE | {f"ckpt-15{end}" for end in ends}
 
 
 def test_storage_that_cannot_rename_is_found_out_before_the_first_step(

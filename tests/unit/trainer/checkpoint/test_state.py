@@ -4,7 +4,6 @@
 import json
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dtjob_trainer.checkpoint import packing, state
@@ -32,13 +31,6 @@ def stored(of: RunState[Any], **changed: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("of", [WHOLE, RunState(TrainState({"loss": 0.5}), 3), RunState(TrainState())])
 def test_a_state_is_read_as_it_was_written(of: RunState[Any]) -> None:
     assert state.read_state(stored(of), type(of.loop), "ckpt-7", "choose another") == of
-
-
-def test_arrays_of_callbacks_are_tensors_of_their_own() -> None:
-    best = np.arange(1000.0)
-    text, tensors = packing.pack(RunState(FitState(callbacks=[CallbackState("Best", {"weights": [best]})])))
-    back = state.read_state(packing.unpack(text, lambda name, _: tensors[name]), FitState, "ckpt-0", "")
-    assert back.loop.callbacks[0].state["weights"][0].tolist() == best.tolist()
 
 
 @pytest.mark.parametrize(

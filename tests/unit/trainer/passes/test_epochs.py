@@ -189,11 +189,11 @@ def test_other_batches_go_on_at_the_same_example_of_the_same_epoch(
     assert not made.same(position)
     made.take_up(position, until)
     assert made.ended == ended
-    made.total(until)
+    total = made.total(until)
     found, end = run(made, until)
     assert found[0] == rest
     assert found[1:] == [[(epoch, step) for step in range(now[0])] for epoch in range(ended + 1, 4)]
-    assert made.total(end) == end
+    assert total == made.total(end) == end
     (warning,) = made.told
     assert f"epoch {ended + 1} " in warning
     assert ("begins anew" in warning) == (cut or None in (batch, now[1]))
@@ -217,15 +217,6 @@ def test_smaller_batches_of_unknown_number_go_on_at_the_same_example(
     assert found[0] == rest
     (warning,) = made.told
     assert "goes on where it was" in warning
-
-
-@pytest.mark.parametrize(("until", "left"), [(27, 19), (32, 16), (47, 9)])
-def test_the_remaining_steps_are_known_after_a_change_of_the_batch_size(until: int, left: int) -> None:
-    """27 steps of 16 rows are 11 of the second epoch, which are 5 of 32: 3 are left of it, and 16 of the two others."""
-    position = position_after(course(Numbers(16, known=True, batch=16), epochs=4), until)
-    made = course(Numbers(8, known=True, batch=32), epochs=4)
-    made.take_up(position, until)
-    assert made.total(until) - until == sum(map(len, run(made, until)[0])) == left
 
 
 def test_epochs_of_other_lengths_go_on_in_the_one_that_ran() -> None:

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """dtjob_trainer.passes.lookahead: a pass ends at the same step in every task, loses no batch, and begins alike."""
 
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +9,7 @@ import pytest
 
 from dtjob_trainer.data import marks
 from dtjob_trainer.errors import DataError
-from tests.unit.trainer.tasks import Tasks as Members
+from tests.unit.trainer.tasks import Tasks
 
 np = pytest.importorskip("numpy")
 batches = pytest.importorskip("dtjob_trainer.data.batches")
@@ -41,31 +39,14 @@ class Counts(batches.Source):  # type: ignore[misc,name-defined]
         return self.size
 
 
-class Tasks:
-    """Some tasks as threads, and the sums among them; each must sum as often as the others."""
+def passes(
+    counts: list[list[int]], *, own_ends: bool, most: int = 1
+) -> tuple[list[list[tuple[str, int, int]]], int, list[str]]:
+    """What each task takes of its batches, how often they have summed, and what is told."""
+    tasks, told = Tasks([f"worker-{index}" for index in range(len(counts))]), list[str]()
 
-    def __init__(self, tasks: int) -> None:
-        self.tasks, self.sums = tasks, 0
-        self._barrier = threading.Barrier(tasks, timeout=20)
-        self._vectors: list[Any] = []
-
-    def sum(self, vector: Any) -> Any:
-        self._vectors.append(vector)
-        self._barrier.wait()
-        total = np.sum(self._vectors[-self.tasks :], axis=0)
-        if self._barrier.wait() == 0:
-            self.sums += 1
-        self._barrier.wait()
-        return total
-
-
-def passes(counts: list[list[int]], *, own_ends: bool, most: int = 1, size: int = 1) -> tuple[list[Any], Any, Any]:
-    """What each task takes of its batches, the sources, and the group."""
-    group, told = Tasks(len(counts)), []
-    sources = [Counts(mine, own_ends=own_ends, size=size) for mine in counts]
-
-    def take(source: Counts) -> list[tuple[str, int, int]]:
-        one = lookahead.Pass(source, 0, 0, group, told.append)
+    def take(group: Any) -> list[tuple[str, int, int]]:
+        one = lookahead.Pass(Counts(counts[group.index], own_ends=own_ends), 0, 0, group, told.append)
         found = []
         while taken := one.take(most):
             found += [(batch.inputs[0], batch.count, batch.total) for batch in taken]
@@ -73,21 +54,20 @@ def passes(counts: list[list[int]], *, own_ends: bool, most: int = 1, size: int 
         assert not one.more()
         return found
 
-    with ThreadPoolExecutor(len(counts)) as pool:
-        return list(pool.map(take, sources)), sources, (group, told)
+    return tasks.run(take), tasks.exchanges, told
 
 
 @pytest.mark.parametrize("most", [1, 3, 50])
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 8, 15, 40])
 def test_all_tasks_take_all_batches_of_the_same_data(length: int, most: int) -> None:
-    found, _, (group, told) = passes([[4] * length] * 2, own_ends=False, most=most)
+    found, sums, told = passes([[4] * length] * 2, own_ends=False, most=most)
     assert found == [[("mine", 4, 4)] * length] * 2
     assert not told
-    assert group.sums <= 4 + length / 8
+    assert sums <= 4 + length / 8
 
 
 def test_a_pass_ends_with_the_first_task_whose_data_must_be_the_same() -> None:
-    found, _, (_, told) = passes([[4] * 5, [4] * 9, [4] * 30], own_ends=False)
+    found, _, told = passes([[4] * 5, [4] * 9, [4] * 30], own_ends=False)
     assert [len(taken) for taken in found] == [5, 5, 5]
     assert told
 
@@ -95,7 +75,7 @@ def test_a_pass_ends_with_the_first_task_whose_data_must_be_the_same() -> None:
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_pass_goes_on_until_the_last_task_has_no_examples_of_its_own(most: int) -> None:
     counts = [[4] * 9 + [2], [4, 1], []]
-    found, _, (_, told) = passes(counts, own_ends=True, most=most)
+    found, _, told = passes(counts, own_ends=True, most=most)
     assert [len(taken) for taken in found] == [10, 10, 10]
     assert found[0][:3] == [("mine", 4, 8), ("mine", 4, 5), ("mine", 4, 4)]
     assert found[1][1:3] == [("mine", 1, 5), ("stands in", 0, 4)]
@@ -105,9 +85,7 @@ def test_a_pass_goes_on_until_the_last_task_has_no_examples_of_its_own(most: int
 
 
 def test_large_batches_are_not_read_far_ahead() -> None:
-    group = Tasks(1)
-    group.tasks = 2  # as if there were another one, whose numbers are those of this one
-    group.sum = lambda vector: 2 * vector  # type: ignore[method-assign]
+    group: Any = SimpleNamespace(tasks=2, sum=lambda vector: 2 * vector)  # the other one has the same numbers
     for size, ahead in ((1, lookahead.MOST_AHEAD), (lookahead.BYTES_AHEAD // 2 + 1, 1)):
         source = Counts([4] * 100, own_ends=False, size=size)
         one = lookahead.Pass(source, 0, 0, group)
@@ -117,7 +95,7 @@ def test_large_batches_are_not_read_far_ahead() -> None:
 
 def test_a_task_alone_reads_one_batch_at_a_time() -> None:
     source = Counts([4] * 9, own_ends=False)
-    one = lookahead.Pass(source, 0, 0, Tasks(1))
+    one = lookahead.Pass(source, 0, 0, SimpleNamespace(tasks=1))
     assert one.more()
     assert source.read == 1
     one.take(2)
@@ -146,7 +124,7 @@ def seen(compared: str, *rows: list[float]) -> tuple[str, bool]:
             source(compared), group, rows[group.index], told.append if group.index == 0 else lambda _: None
         )
 
-    errors = Members(TASKS[: len(rows)]).errors(one)
+    errors = Tasks(TASKS[: len(rows)]).errors(one)
     assert len(set(map(str, errors))) == 1
     assert len(told) <= 1
     assert errors[0] is None or isinstance(errors[0], DataError)

@@ -27,3 +27,10 @@ def all_wait(rendezvous: Rendezvous, now: float = 0, incarnation: int = 0) -> li
     for each in registrations:
         rendezvous.register(each, None, now)
     return [rendezvous.answer(each, now) for each in registrations]
+
+
+def begun() -> Rendezvous:
+    """The rendezvous of a group that has its first go."""
+    rendezvous = mirrored()
+    all_wait(rendezvous)
+    return rendezvous

@@ -8,7 +8,7 @@ import pytest
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.rendezvous.host import RendezvousHost, look_up, rendezvous_of
 from dtjob_trainer.rendezvous.messages import Answer
-from tests.unit.trainer.rendezvous.groups import GROUP, all_wait, mirrored, registration
+from tests.unit.trainer.rendezvous.groups import GROUP, begun, mirrored, registration
 
 HOSTS = dict.fromkeys(GROUP, "127.0.0.1:1")
 
@@ -48,8 +48,7 @@ async def test_a_task_that_goes_away_while_it_waits_is_missing() -> None:
 
 
 async def test_waiting_tasks_get_the_end_of_training_at_once() -> None:
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     host = RendezvousHost(rendezvous, HOSTS)
     running = [registration(task, "running", generation=1) for task in GROUP[1:]]
     held = asyncio.gather(*(host.answer(each, None) for each in running))
@@ -64,8 +63,7 @@ async def test_the_end_does_not_wait_for_ever() -> None:
 
 async def test_a_preempted_task_is_answered_when_there_is_news() -> None:
     """Else its supervisor would ask without a pause, just while its training process saves."""
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     host = RendezvousHost(rendezvous, {})
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(host.answer(registration("worker-0", phase="preempted", generation=1), None), 0.05)

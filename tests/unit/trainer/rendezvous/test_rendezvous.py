@@ -10,7 +10,7 @@ from dtjob_trainer.rendezvous.claims import MOST_CLAIMS
 from dtjob_trainer.rendezvous.messages import Registration
 from dtjob_trainer.rendezvous.records import name_some
 from dtjob_trainer.rendezvous.rendezvous import Rendezvous
-from tests.unit.trainer.rendezvous.groups import GROUP, all_wait, mirrored, parameter_server, registration
+from tests.unit.trainer.rendezvous.groups import GROUP, all_wait, begun, mirrored, parameter_server, registration
 
 
 def test_all_go_when_the_last_has_come() -> None:
@@ -32,8 +32,7 @@ def crashed(task: str, incarnation: int = 1, attempt: int = 0) -> Registration:
 @pytest.mark.parametrize("order", [("worker-1", "worker-0", "chief-0"), ("worker-0", "chief-0", "worker-1")])
 def test_a_crash_is_the_cause_for_all_tasks_and_counted_once(order: tuple[str, ...]) -> None:
     """`order` is that in which they come back: the one that crashed, worker-1, may be faster than its peers or not."""
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     for task in GROUP:
         rendezvous.register(registration(task, "running", generation=1), None, 1)
     back = {task: registration(task, incarnation=1, generation=1) for task in GROUP} | {"worker-1": crashed("worker-1")}
@@ -47,16 +46,14 @@ def test_a_crash_is_the_cause_for_all_tasks_and_counted_once(order: tuple[str, .
 
 
 def test_a_crash_is_reported_to_a_peer_that_still_trains() -> None:
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     rendezvous.register(crashed("worker-1"), None, 1)
     answer = rendezvous.register(registration("worker-0", "running", generation=1), None, 1)
     assert (answer.kind, answer.message) == ("restart", "worker-1 was killed (SIGKILL)")
 
 
 def test_a_pod_that_follows_on_one_that_crashed_was_lost() -> None:
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     rendezvous.register(crashed("worker-1"), None, 1)
     rendezvous.register(registration("worker-1", attempt=1), None, 2)
     for task in ("chief-0", "worker-0"):
@@ -66,8 +63,7 @@ def test_a_pod_that_follows_on_one_that_crashed_was_lost() -> None:
 
 
 def test_tasks_that_crash_together_are_one_restart() -> None:
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     for task in ("worker-0", "worker-1", "chief-0"):
         rendezvous.register(crashed(task), None, 1)
     assert rendezvous.crashes.to_json() == {"count": 1, "task": "worker-0", "signal": "SIGKILL", "step": 40}
@@ -79,12 +75,10 @@ def test_tasks_that_crash_together_are_one_restart() -> None:
 
 def test_a_crash_after_a_peers_loss_is_no_restart_of_its_own() -> None:
     """TensorFlow may abort where a peer is lost."""
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     rendezvous.register(registration("worker-1", attempt=1), None, 1)
     rendezvous.register(crashed("worker-0"), None, 2)
-    preempted = mirrored()
-    all_wait(preempted)
+    preempted = begun()
     preempted.register(registration("worker-1", "preempted", generation=1), None, 1)
     preempted.register(crashed("worker-0"), None, 2)
     assert (rendezvous.crashes.count, preempted.crashes.count) == (0, 0)
@@ -117,8 +111,7 @@ def test_a_registration_of_another_job_or_cluster_is_refused_with_the_difference
 
 
 def test_a_member_that_comes_back_ends_the_generation() -> None:
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     running = [registration(task, "running", generation=1) for task in GROUP]
     assert [rendezvous.register(each, None, 1).kind for each in running] == ["continue"] * 3
     rendezvous.register(registration("worker-1", attempt=1), None, 2)
@@ -131,15 +124,13 @@ def test_a_member_that_comes_back_ends_the_generation() -> None:
 
 
 def test_a_restart_of_all_processes_replaces_no_task() -> None:
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     answer = all_wait(rendezvous, incarnation=1)[0]
     assert (answer.kind, answer.generation, answer.changed) == ("go", 2, ())
 
 
 def test_a_preemption_is_sent_to_the_other_tasks_and_named_as_the_cause() -> None:
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     running = [registration(task, "running", generation=1) for task in GROUP]
     before = rendezvous.revision
     leaving = rendezvous.register(replace(running[2], phase="preempted"), None, 1)
@@ -163,8 +154,7 @@ def test_a_new_chief_asks_those_who_still_run_to_start_again() -> None:
 
 
 def test_the_end_of_training_is_sent_to_all_tasks() -> None:
-    rendezvous = mirrored()
-    all_wait(rendezvous)
+    rendezvous = begun()
     rendezvous.finish()
     assert rendezvous.register(registration("worker-0", "running", generation=1), None, 0).kind == "done"
     assert not rendezvous.all_know()
