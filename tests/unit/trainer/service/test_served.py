@@ -143,6 +143,44 @@ def test_other_datasets_are_read_in_the_training_pod_and_the_log_says_why(kind: 
     assert why in said
 
 
+def rows_of(heading: str) -> list[str]:
+    """The rows of the table on the page of data workers that has this heading, by their first column."""
+    table = (ROOT / "docs/training/data.md").read_text().partition(f"| {heading} |")[2].partition("\n\n")[0]
+    return [line.split("|")[1].strip() for line in table.splitlines()[2:]]
+
+
+def test_the_page_lists_what_data_workers_do_not_make() -> None:
+    assert sorted(rows_of("what is in the Dataset")) == sorted(REFUSED)
+
+
+LOST = (
+    "unit/trainer/service/test_lost_workers.py",
+    "an_epoch_has_the_documented_examples_when_data_workers_are_lost_or_come_late",
+)
+RESTARTED = (
+    "trainer/test_data_workers.py",
+    "epochs_in_which_data_workers_or_tasks_are_killed_have_the_documented_examples",
+)
+CASES = {
+    "nothing fails": (
+        "unit/trainer/service/test_served.py",
+        "each_epoch_has_each_example_once_and_an_order_of_its_own",
+    ),
+    "a data worker is killed": LOST,
+    "a data worker stays away": LOST,
+    "the chief's training process is killed": RESTARTED,
+    "training restarts for another reason": RESTARTED,
+    "`data.replicas` changes": LOST,
+}
+"""The tests of the rows that say which examples an epoch has."""
+
+
+def test_each_case_on_the_page_has_a_test() -> None:
+    assert rows_of("case") == list(CASES)
+    for file, name in CASES.values():
+        assert f"def test_{name}(" in (ROOT / "tests" / file).read_text()
+
+
 def test_no_data_worker_shuffles_the_beginning_of_a_dataset() -> None:
     """It would take all names of files at once, and lose them if it is killed."""
     made = served._again(served.parts_of(tf.data.Dataset.range(N).shuffle(N).map(lambda x: x).shuffle(4)), None, 1)
