@@ -12,6 +12,7 @@ from typing import Any
 from dtjob import times
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
+from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Incident, Internal
 from dtjob.api.status.status import Status
 from dtjob.objects import drift, labels, topology
@@ -21,6 +22,7 @@ from dtjob.objects.pod.pod import pod as pod_of
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete, Plan, Repair
 from dtjob.plan.plan import plan
+from dtjob.plan.record.failure import Cause
 from dtjob.plan.seen.children import Children, TaskView, Unread, view_tasks
 from dtjob.plan.seen.situation import Draft, Situation
 
@@ -233,6 +235,22 @@ def remembered(attempts: dict[str, int] | None = None, incident: Incident | None
     return {"internal": {**kept, **({"incident": incident.to_json()} if incident else {})}}
 
 
+def incident(seconds: float = 0, cause: str = Cause.ERROR, **more: Any) -> Incident:
+    """An incident that began then, was charged, and waits for nothing."""
+    fields = {"charged": 1, "in_a_row": 1, "attempts": Attempts(), "not_before": at(seconds), **more}
+    return Incident(started_at=at(seconds), cause=cause, **fields)
+
+
+def forgotten(job: Job) -> Job:
+    """The job whose status has lost what the operator remembers in `internal`."""
+    return with_status(job, {name: value for name, value in job.status.items() if name != "internal"})
+
+
+def suspending(job: Job, value: bool = True) -> Job:
+    """The job whose user has set spec.suspend."""
+    return job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": value})})
+
+
 def condition(
     type_: str, status: str = "True", *, reason: str = "Said", message: str = "", since: datetime = NOW
 ) -> Any:
@@ -246,11 +264,15 @@ def at_attempts(attempts: dict[str, int], **status: Any) -> dict[str, Any]:
     return {**status, "internal": {**status.get("internal", {}), "attempts": {"exceptions": attempts}}}
 
 
-def all_pods(job: Job, status: dict[str, Any] | None = None) -> dict[str, Manifest]:
-    """A pod for every task, in the same state (running), by task id."""
+def all_pods(job: Job, status: dict[str, Any] | None = None, **states: dict[str, Any] | None) -> dict[str, Manifest]:
+    """A pod for every task, in the same state (running), by task id. `states`: those of single tasks, such as
+    `worker_1`; None: the task has no pod."""
     attempts = Status.read(job.status).internal.attempts
-    state = running() if status is None else status
-    return {one.id: pod(job, one.id, deepcopy(state), attempt=attempts.of(one.id)) for one in topology.tasks(job)}
+    ids = [one.id for one in topology.tasks(job)]
+    each: dict[str, dict[str, Any] | None] = dict.fromkeys(ids, running() if status is None else status)
+    each |= {name.replace("_", "-"): state for name, state in states.items()}
+    there = {id_: state for id_, state in each.items() if state is not None}
+    return {id_: pod(job, id_, deepcopy(state), attempt=attempts.of(id_)) for id_, state in there.items()}
 
 
 def plan_answered(job: Job, children: Children, now: datetime = NOW, defaults: Defaults = NO_DEFAULTS) -> Plan:
@@ -262,6 +284,22 @@ def plan_answered(job: Job, children: Children, now: datetime = NOW, defaults: D
             known = {(one["kind"], one["metadata"]["name"]): one for one in children.objects if one["kind"] != "Pod"}
             read = {key: known.get(key) for key in unread.objects}
             children = replace(children, read={**children.read, **read})
+
+
+def looked(job: Job, children: Children, now: datetime = NOW) -> tuple[Job, Plan]:
+    """The job with the status that one plan gives it, and the plan."""
+    made = plan_answered(job, children, now)
+    return with_status(job, made.status or job.status), made
+
+
+def chief_says(job: Job, report: dict[str, Any], seconds: float = 0) -> tuple[Job, Plan]:
+    """`looked` where all pods run, and the chief's supervisor reports this."""
+    return looked(job, Children(tuple(all_pods(job).values()), {"chief-0": report}), at(seconds))
+
+
+def pods_made(made: Plan) -> list[str]:
+    """The names of the pods that a plan makes."""
+    return [one.name for one in made.actions if isinstance(one, Create) and one.kind == "Pod"]
 
 
 def not_there(children: Children, *pods: str) -> Children:

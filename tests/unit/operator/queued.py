@@ -113,19 +113,38 @@ class Story(story.Story):
         self.put(merged(workload, {"status": {"conditions": list(there.values()), **status}}))
 
     def admit(
-        self, now: datetime = NOW, flavours: dict[str, str] | None = None, of: Manifest | None = None, **status: Any
+        self,
+        now: datetime = NOW,
+        flavours: dict[str, str] | None = None,
+        of: Manifest | None = None,
+        most: int = 100,
+        **more: Any,
     ) -> None:
-        """Kueue admits the Workload; `of`: that one."""
+        """Kueue admits the Workload; `of`: that one. No set gets more pods than `most`; `more` is assigned to each."""
         workload = of or self.workload
+        each = {"flavors": flavours or {}, **more}
         sets = workload["spec"]["podSets"]
-        assigned = [{"name": one["name"], "count": one["count"], "flavors": flavours or {}} for one in sets]
+        assigned = [{"name": one["name"], "count": min(one["count"], most), **each} for one in sets]
         said = [condition(type_, True, now=now) for type_ in ("QuotaReserved", "Admitted")]
         admission = {"clusterQueue": "research", "podSetAssignments": assigned}
-        self.say(*said, condition("Evicted", False), of=workload, admission=admission, **status)
+        self.say(*said, condition("Evicted", False), of=workload, admission=admission)
 
     def evict(self, reason: str = "Preempted", message: str = "Preempted to accommodate a workload") -> None:
         """Kueue wants the quota back."""
         self.say(condition("Evicted", True, reason, message))
+
+    def reserve(self, of: Manifest | None = None) -> None:
+        """The Workload has its quota, and an admission check is open; `of`: that one."""
+        check = {"name": "nodes", "state": "Pending", "message": "asking for nodes"}
+        said = condition("QuotaReserved", True), condition("Evicted", False)
+        self.say(*said, of=of, admission={"clusterQueue": "research"}, admissionChecks=[check])
+
+    def ends(self, *roles: str, now: datetime) -> None:
+        """The pods of these roles finish."""
+        names = [one["metadata"]["name"].removeprefix("digits-") for one in self.pods]
+        for name in names:
+            if name.split("-")[0] in roles:
+                self.becomes(name, builders.ended(0, now))
 
     def suspend(self, value: bool) -> None:
         """The user sets spec.suspend."""
@@ -163,6 +182,18 @@ class Story(story.Story):
         """Status and reason of one of the Workload's conditions."""
         found = (self.workload or {}).get("status", {}).get("conditions") or ()
         return next(((one["status"], one["reason"]) for one in found if one["type"] == type_), None)
+
+
+def prebuilt(**metadata: Any) -> Manifest:
+    """A Workload that somebody has made for the job, which the watch does not show."""
+    sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 2}]
+    stored = {"name": "theirs", "namespace": "default", "uid": "u", "resourceVersion": "7", **metadata}
+    spec = {"queueName": "team-a", "podSets": sets}
+    return {"apiVersion": kueue.API_VERSION, "kind": kueue.KIND, "metadata": stored, "spec": spec}
+
+
+BY_ANOTHER = [{"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "x", "controller": True}]
+"""Owner references of an object that another controller manages."""
 
 
 def kinds(made: Plan) -> list[str]:

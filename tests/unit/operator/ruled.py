@@ -23,8 +23,18 @@ def planned(job: Job, states: dict[str, Any], seconds: float = 20, **status: Any
     """The job with its pods in these states, by task; the others run; and the plan for it. `Job` is what is then
     stored."""
     job = builders.with_status(job, {"allCreated": True, **job.status, **status})
-    pods = builders.all_pods(job)
-    for task, state in states.items():
-        pods[task]["status"] = state
-    made = builders.plan_answered(job, Children(tuple(pods.values())), at(seconds))
-    return builders.with_status(job, made.status or job.status), made
+    pods = builders.all_pods(job, **states)
+    return builders.looked(job, Children(tuple(pods.values())), at(seconds))
+
+
+def out_of_memory_shows_late(job: Job) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The statuses of a job of which worker 1 was killed and replaced, and then its pod says that it was out of
+    memory."""
+    job = builders.with_status(job, {"allCreated": True})
+    pods = builders.all_pods(job, worker_1={**builders.ended(137, at(19)), "phase": "Running"})
+    statuses = []
+    for seconds in (20, 21):
+        job, _ = builders.looked(job, Children(tuple(pods.values())), at(seconds))
+        statuses.append(job.status)
+        pods["worker-1"]["status"] = builders.out_of_memory(at(19))
+    return statuses[0], statuses[1]

@@ -30,10 +30,15 @@ class Story:
 
     def look(self, now: datetime = NOW) -> Plan:
         """One plan, carried out."""
-        made = self.plan(now)
-        self.job = builders.with_status(self.job, made.status or self.job.status)
+        made = self.write(now)
         self.carry_out(made, now)
         self.events += made.events
+        return made
+
+    def write(self, now: datetime) -> Plan:
+        """One plan, of which only the status was written until now."""
+        made = self.plan(now)
+        self.job = builders.with_status(self.job, made.status or self.job.status)
         return made
 
     def carry_out(self, made: Plan, now: datetime) -> None:
@@ -71,6 +76,12 @@ class Story:
         """All pods run, and the operator sees it."""
         self.settle(now)
         self.places(now=now)
+
+    def lose(self, *which: str) -> None:
+        """The watch shows the objects of these names or uids no more."""
+        there = self.children.objects
+        left = (one for one in there if {one["metadata"]["name"], one["metadata"]["uid"]}.isdisjoint(which))
+        self.children = replace(self.children, objects=tuple(left))
 
     def _update(self, statuses: dict[str, dict[str, Any]]) -> None:
         objects = deepcopy(list(self.children.objects))

@@ -74,12 +74,6 @@ def test_the_wait_doubles_up_to_its_limit(in_a_row: int, seconds: int):
     assert wait_before(in_a_row, BACKOFF) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize(("cause", "charged"), [(Cause.ERROR, 2), (Cause.DISRUPTION, 1), (Cause.DELETED, 1)])
-def test_only_own_failures_are_charged_but_all_wait(cause: Cause, charged: int):
-    following = next_incident(FIRST, cause, -1, NOBODY, BACKOFF, at(60), None)
-    assert (following.charged, following.in_a_row, following.not_before) == (charged, 2, at(70))
-
-
 @pytest.mark.parametrize(
     ("status", "restarts"),
     [
@@ -122,10 +116,11 @@ def test_a_row_of_restarts_goes_on_until_the_job_has_run_long_after_its_wait(bac
     assert found == waits
 
 
-def test_incidents_that_are_not_charged_have_their_own_count():
+def test_incidents_that_are_not_charged_have_their_own_count_and_wait_too():
     second = next_incident(FIRST, Cause.DISRUPTION, -1, NOBODY, BACKOFF, at(60), None)
     third = next_incident(second, Cause.DELETED, -1, NOBODY, BACKOFF, at(120), None)
     assert [(one.charged, one.uncharged) for one in (FIRST, second, third)] == [(1, 0), (1, 1), (1, 2)]
+    assert [(one.in_a_row, one.not_before) for one in (second, third)] == [(2, at(70)), (3, at(140))]
     assert next_incident(third, Cause.DELETED, 5, NOBODY, BACKOFF, at(180), None).uncharged == 1
     ran_long = next_incident(third, Cause.DELETED, -1, NOBODY, BACKOFF, third.not_before + LONG_RUN, at(121))
     assert (ran_long.charged, ran_long.uncharged) == (1, 1)

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from dtjob import times
-
-# ruff: noqa: E501 (a table reads best with one case a line)
 from dtjob.api.spec.failure_rules import FailureRule
 from dtjob.controller.stored_fields import kept
 from dtjob.objects.manifest import Manifest
@@ -64,7 +62,6 @@ def beside(status: dict[str, Any], when: datetime) -> dict[str, Any]:
         (builders.ended(1), Cause.ERROR, "worker-1 failed (exit code 1)"),
         (builders.ended(76), Cause.ERROR, "worker-1 kept losing its peers without a new step (exit code 76)"),
         (builders.ended(77), Cause.ERROR, "worker-1 failed (exit code 77)"),
-        (builders.ended(255), Cause.ERROR, "worker-1 failed (exit code 255)"),
         (builders.ended(128, reason="StartError"), Cause.ERROR, "worker-1 failed (exit code 128)"),
         (builders.ended(137), Cause.SIGNAL, "worker-1 was killed (SIGKILL)"),
         (builders.ended(139, signal=11), Cause.SIGNAL, "worker-1 was killed (SIGSEGV)"),
@@ -78,7 +75,6 @@ def beside(status: dict[str, Any], when: datetime) -> dict[str, Any]:
         ({**builders.disrupted(), **builders.evicted("Evicted", EMPTY_DIR_FULL)}, Cause.DISRUPTION, "worker-1 was disrupted (EvictionByEvictionAPI)"),
         (builders.evicted("NodeShutdown"), Cause.DISRUPTION, "worker-1 was disrupted (NodeShutdown)"),
         (builders.rejected("OutOfcpu"), Cause.NOT_STARTED, "worker-1 never started (OutOfcpu)"),
-        (builders.rejected("OutOfnvidia.com/gpu"), Cause.NOT_STARTED, "worker-1 never started (OutOfnvidia.com/gpu)"),
         (builders.rejected("UnexpectedAdmissionError"), Cause.NOT_STARTED, "worker-1 never started (UnexpectedAdmissionError)"),
         ({"phase": "Failed"}, Cause.NOT_STARTED, "worker-1 never started (no container status)"),
         (init_failed(3), Cause.ERROR, "worker-1 never started: init container fetch failed (exit code 3)"),

@@ -6,17 +6,13 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
-from dtjob.plan.plan import Plan, plan
-from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 
 
 def look(job: Job, report: dict[str, Any], after: float = 0) -> tuple[Job, list[str]]:
     """The job with the status that it has when its chief says this, and the types of Events about crashes."""
-    pods = builders.all_pods(job)
-    made: Plan = plan(job, Children(tuple(pods.values()), {"chief-0": report}), builders.at(after))
-    told = [one.type for one in made.events if one.reason == "Crashed"]
-    return (builders.with_status(job, made.status) if made.status else job), told
+    job, made = builders.chief_says(job, report, after)
+    return job, [one.type for one in made.events if one.reason == "Crashed"]
 
 
 def says(count: int, attempt: int = 0, **more: Any) -> dict[str, Any]:

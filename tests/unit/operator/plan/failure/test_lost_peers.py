@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lost peers: which loss an error follows from, with images that know nothing of dtjob."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -42,9 +43,16 @@ def failed(situation: Situation, task_id: str) -> Failure:
     return failure
 
 
-def of(strategy: str, program: bool = False) -> tuple[Job, dict[str, Manifest]]:
-    job = builders.job(strategy, program=program, evaluator=True, ps=2 if strategy == "ParameterServer" else 0)
-    return job, builders.all_pods(job)
+def of(strategy: str = "MultiWorkerMirrored", program: bool = False) -> Job:
+    return builders.job(strategy, program=program, evaluator=True, ps=2 if strategy == "ParameterServer" else 0)
+
+
+def first_after(job: Job, who: str, taken: str, becomes: Callable[[Manifest], Manifest], code: int = 1) -> Failure:
+    """The first cause where one task has ended with this code, and the pod of another becomes so."""
+    pods = builders.all_pods(job, **{who: builders.ended(code, at(1))})
+    pods[taken] = becomes(pods[taken])
+    situation = builders.situation(job, *pods.values(), now=at(1))
+    return first_cause(situation, failed(situation, who))
 
 
 @pytest.mark.parametrize(
@@ -64,11 +72,8 @@ def of(strategy: str, program: bool = False) -> tuple[Job, dict[str, Manifest]]:
 def test_a_deleted_peer_explains_an_error_of_a_connected_task_without_a_cause_of_its_own(
     strategy: str, program: bool, code: int, who: str, taken: str, cause: Cause
 ):
-    job, pods = of(strategy, program)
-    pods[who]["status"] = builders.ended(code, at(1))
-    pods[taken] = builders.deleting(pods[taken])
-    situation = builders.situation(job, *pods.values(), now=at(1))
-    first = first_cause(situation, failed(situation, who))
+    job = of(strategy, program)
+    first = first_after(job, who, taken, builders.deleting, code)
     assert first.cause is cause
     assert first.task.id == (taken if cause is Cause.DELETED else who)
 
@@ -76,11 +81,7 @@ def test_a_deleted_peer_explains_an_error_of_a_connected_task_without_a_cause_of
 @pytest.mark.parametrize(("who", "taken"), [("worker-0", "ps-1"), ("worker-1", "ps-0")])
 def test_without_a_chief_a_ps_that_is_being_taken_explains_each_workers_error(who: str, taken: str):
     job = builders.job("ParameterServer", chief=False, ps=2, program=False)
-    pods = builders.all_pods(job)
-    pods[who]["status"] = builders.ended(1, at(1))
-    pods[taken] = builders.deleting(pods[taken])
-    situation = builders.situation(job, *pods.values(), now=at(1))
-    assert first_cause(situation, failed(situation, who)).task.id == taken
+    assert first_after(job, who, taken, builders.deleting).task.id == taken
 
 
 @pytest.mark.parametrize(
@@ -96,32 +97,27 @@ def test_without_a_chief_a_ps_that_is_being_taken_explains_each_workers_error(wh
     ],
 )
 def test_only_a_peer_that_is_being_deleted_or_disrupted_is_the_first_cause(peer: Any, cause: Cause, reason: str):
-    job, pods = of("MultiWorkerMirrored")
-    pods["chief-0"]["status"] = builders.ended(1, at(1))
-    pods["worker-1"] = peer(pods["worker-1"])
-    situation = builders.situation(job, *pods.values(), now=at(1))
-    first = first_cause(situation, failed(situation, "chief-0"))
+    first = first_after(of(), "chief-0", "worker-1", peer)
     assert (first.cause, first.message) == (cause, reason)
 
 
 def test_an_init_containers_failure_does_not_follow_from_another_failure():
-    job, pods = of("MultiWorkerMirrored")
+    job = of()
     fetch = {"name": "fetch", "state": {"terminated": {"exitCode": 1, "finishedAt": "2026-11-21T10:00:01Z"}}}
-    pods["chief-0"]["status"] = {"phase": "Failed", "initContainerStatuses": [fetch]}
+    pods = builders.all_pods(job, chief_0={"phase": "Failed", "initContainerStatuses": [fetch]})
     pods["worker-1"] = builders.deleting(pods["worker-1"])
     situation = builders.situation(job, *pods.values(), now=at(1))
     assert first_cause(situation, failed(situation, "chief-0")).task.id == "chief-0"
 
 
-INCIDENT = Incident(started_at=at(5), cause=Cause.ERROR, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
+INCIDENT = builders.incident(5)
 FOLLOWS = {"task": "chief-0", "cause": "Error", "exitCode": 1}
 REPLACED = {"chief-0": 1, "worker-0": 1, "worker-1": 1}
 
 
 def later(old: Any, seconds: float, incident: Incident = INCIDENT) -> Any:
     """What is found so long after the incident's start, of worker 1's replaced pod, which we deleted then."""
-    job, _ = of("MultiWorkerMirrored")
-    job = builders.with_status(job, {"lastFailure": FOLLOWS, **builders.remembered(REPLACED, incident)})
+    job = builders.with_status(of(), {"lastFailure": FOLLOWS, **builders.remembered(REPLACED, incident)})
     pods = builders.all_pods(job)
     replaced = builders.deleting(builders.pod(job, "worker-1", builders.running()), at(5), grace=60)
     return explain(builders.situation(job, *pods.values(), old(replaced), now=at(5 + seconds)))
@@ -176,7 +172,7 @@ TOLD = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKu
 )
 def test_a_cause_that_the_node_reports_later_explains_the_failure(strategy: str, program: bool, cause: Cause):
     """A kubelet that shuts its node down tells of a container's end before it says that it was its doing."""
-    incident = Incident(started_at=at(5), cause=cause, not_before=at(5), charged=1, in_a_row=1, attempts=Attempts())
+    incident = builders.incident(5, cause)
     first = {"task": "chief-0", "cause": cause.value, "exitCode": 143}
     job = builders.job(strategy, program=program)
     job = builders.with_status(job, {"lastFailure": first, **builders.remembered({"chief-0": 1}, incident)})
@@ -192,16 +188,10 @@ def test_a_cause_that_the_node_reports_later_explains_the_failure(strategy: str,
 @pytest.mark.parametrize(
     "incident",
     [
-        Incident(started_at=at(5), cause=Cause.SIGNAL, not_before=at(5), charged=1, attempts=Attempts()),
-        Incident(started_at=at(5), cause=Cause.DISRUPTION, not_before=at(5), attempts=Attempts()),
-        Incident(started_at=at(5), cause="NodeMelted", not_before=at(5), charged=1, attempts=Attempts()),
-        Incident(
-            started_at=at(5),
-            cause=Cause.ERROR,
-            not_before=at(5),
-            charged=1,
-            attempts=Attempts(exceptions={"worker-1": 1}),
-        ),  # that pod is older
+        builders.incident(5, Cause.SIGNAL),
+        builders.incident(5, Cause.DISRUPTION, charged=0),
+        builders.incident(5, "NodeMelted"),
+        builders.incident(5, attempts=Attempts(exceptions={"worker-1": 1})),  # that pod is older
     ],
 )
 def test_only_an_error_of_that_attempts_peers_is_explained(incident: Incident):
@@ -214,17 +204,10 @@ def test_repeated_errors_are_explained_from_the_pod_on_that_was_lost(lost: list[
     """The group failed at attempts 0 and 1, and is at attempt 2."""
     repeated = Errors(began=at(5), count=2, attempts=Attempts())
     attempts = {"chief-0": 1, "worker-0": 1, "worker-1": 1}
-    incident = Incident(
-        started_at=at(20),
-        cause=Cause.ERROR,
-        not_before=at(30),
-        charged=2,
-        in_a_row=2,
-        attempts=Attempts(exceptions=attempts),
-        errors=repeated,
-    )
+    waits = {"not_before": at(30), "charged": 2, "in_a_row": 2}
+    incident = builders.incident(20, attempts=Attempts(exceptions=attempts), errors=repeated, **waits)
     status = {"lastFailure": FOLLOWS, **builders.remembered(dict.fromkeys(attempts, 2), incident)}
-    job = builders.with_status(of("MultiWorkerMirrored")[0], status)
+    job = builders.with_status(of(), status)
     old = [builders.deleting(builders.pod(job, "worker-1", builders.running(), attempt=one), at(5), 60) for one in lost]
     found = explain(builders.situation(job, *builders.all_pods(job).values(), *old, now=at(81)))
     assert isinstance(found, Restart)
@@ -233,9 +216,8 @@ def test_repeated_errors_are_explained_from_the_pod_on_that_was_lost(lost: list[
 
 
 def test_a_parameter_servers_current_pod_explains_its_chiefs_error_too():
-    job, _ = of("ParameterServer")
     status = {"lastFailure": FOLLOWS, **builders.remembered({"chief-0": 1}, INCIDENT)}
-    job = builders.with_status(job, status)
+    job = builders.with_status(of("ParameterServer"), status)
     pods = builders.all_pods(job)
     pods["ps-1"] = builders.deleting(pods["ps-1"], at(6))
     found = explain(builders.situation(job, *pods.values(), now=at(7)))
@@ -260,10 +242,8 @@ def test_a_parameter_servers_current_pod_explains_its_chiefs_error_too():
     ],
 )
 def test_the_end_waits_until_a_silent_peers_node_would_have_been_noticed(program, code, others, seconds, waits):
-    job, pods = of("MultiWorkerMirrored", program)
-    for task in ("worker-0", "worker-1"):
-        pods[task]["status"] = deepcopy(others)
-    pods["chief-0"]["status"] = builders.ended(code, NOW)
+    job = of(program=program)
+    pods = builders.all_pods(job, chief_0=builders.ended(code, NOW), worker_0=others, worker_1=others)
     situation = builders.situation(job, *pods.values(), now=at(seconds))
     failure = failed(situation, "chief-0")
     assert wait_for_late_reports(situation, failure) == (Wait(at(60), failure) if waits else None)
@@ -273,8 +253,8 @@ def test_the_end_waits_until_a_silent_peers_node_would_have_been_noticed(program
 @pytest.mark.parametrize(("seconds", "waits"), [(0, True), (59, True), (60, False)])
 def test_the_end_waits_as_long_where_a_nodes_clock_is_wrong(ahead: float, seconds: float, waits: bool):
     """By the operator's own clock the job has not run since then; at first it still says that it runs."""
-    job, pods = of("MultiWorkerMirrored", False)
-    pods["chief-0"]["status"] = builders.ended(1, at(ahead))
+    job = of()
+    pods = builders.all_pods(job, chief_0=builders.ended(1, at(ahead)))
     ran = set_condition(Status(), "Running", True, "AllTasksRunning", "", at(-3600))
     stopped = ran if not seconds else set_condition(ran, "Running", False, "Error", "", NOW)
     ran_once = Activity(since=at(-3600), all_ran_time=at(-3600))
@@ -315,16 +295,10 @@ def test_the_end_waits_until_the_pod_has_ended_with_its_container(status: dict[s
 )
 def test_a_later_failure_of_the_lost_ones_successor_hides_nothing(strategy: str, lost: str, again: str):
     """The status has it for the first failure while the job waits, before it ends, for what its nodes may tell."""
-    job, pods = of(strategy)
+    job = of(strategy)
+    pods = builders.all_pods(job)
     attempts = Attempts(exceptions=dict.fromkeys(pods, 1))
-    incident = Incident(
-        started_at=NOW,
-        cause=Cause.ERROR,
-        not_before=NOW,
-        charged=1,
-        attempts=Attempts(),
-        errors=Errors(began=NOW, count=1, attempts=Attempts()),
-    )
+    incident = builders.incident(errors=Errors(began=NOW, count=1, attempts=Attempts()))
     old = conditions(pods[lost], TAINTED)
     successors = [builders.pod(job, task, builders.running(), attempt=1) for task in pods]
     pending = LastFailure(task=again, pod=f"digits-{again}-1", cause="Error", exit_code=1)

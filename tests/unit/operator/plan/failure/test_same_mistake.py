@@ -75,13 +75,12 @@ def single(**more: Any) -> Run:
 
 def test_a_program_that_fails_twice_alike_fails_the_job():
     run = single()
-    assert run.fails()["phase"] == "Restarting" or run.status["phase"] == "Running"
+    assert run.fails()["phase"] != "Failed"
     status = run.fails()
     assert (status["phase"], status["reason"]) == ("Failed", REASON)
     first = status["lastFailure"]
     assert (first["exitCode"], first["beforeFirstStep"]) == (1, True)
     assert first["exception"] == {"type": "ModuleNotFoundError", "message": "No module named 'foo'"}
-    assert first["message"] == f"failed: {MISSING} (exit code 1)"
     assert status["restarts"] == {"total": 1, "causes": {"Error": 1}}
     assert run.events[-1].message == status["message"]
 
@@ -107,6 +106,21 @@ def test_the_message_of_the_failed_job_has_the_programs_exception_or_exit_code(e
     assert f"the program failed twice in the same way: {words}" in run.status["message"]
 
 
+TYPO = "KeyError: 'los'"
+
+
+def typo(location: str = "train.py:8", exception: str = TYPO, step: int | None = 64, **more: Any) -> dict[str, Any]:
+    """The end of a container whose program has a mistake in a callback, as long as training has come to this step."""
+    return builders.failed(
+        exception=exception, stepped=None if step is None else True, step=step, location=location, **more
+    )
+
+
+def evicted_too(status: dict[str, Any]) -> dict[str, Any]:
+    """The status of a pod that was evicted as well."""
+    return {**status, "conditions": builders.disrupted()["conditions"]}
+
+
 @pytest.mark.parametrize(
     "end",
     [
@@ -120,11 +134,9 @@ def test_the_message_of_the_failed_job_has_the_programs_exception_or_exit_code(e
         builders.failed(137),  # killed, and not for memory
         builders.failed(143),
         builders.ended(137, reason="OOMKilled"),
-        {
-            **builders.disrupted(),
-            **builders.failed(exception=MISSING),
-            "conditions": builders.disrupted()["conditions"],
-        },
+        evicted_too(builders.failed(exception=MISSING)),
+        typo(transient=True),  # the machine lacks something
+        typo(exhausted=True),
     ],
 )
 def test_a_failure_that_need_not_be_the_programs_fault_uses_the_ordinary_budget(end: dict[str, Any]):
@@ -132,16 +144,6 @@ def test_a_failure_that_need_not_be_the_programs_fault_uses_the_ordinary_budget(
     for _ in range(3):
         run.fails(status=end)
     assert run.status["restarts"]["total"] == 3
-
-
-TYPO = "KeyError: 'los'"
-
-
-def typo(location: str = "train.py:8", exception: str = TYPO, step: int | None = 64, **more: Any) -> dict[str, Any]:
-    """The end of a container whose program has a mistake in a callback, as long as training has come to this step."""
-    return builders.failed(
-        exception=exception, stepped=None if step is None else True, step=step, location=location, **more
-    )
 
 
 @pytest.mark.parametrize("step", [64, None])
@@ -152,10 +154,7 @@ def test_the_same_exception_at_the_same_line_after_steps_fails_the_job_at_the_se
     status = run.fails("chief-0", typo(step=step))
     assert (status["phase"], status["reason"]) == ("Failed", REASON)
     assert status["restarts"]["total"] == 1
-    assert status["message"] == (
-        "the program failed twice in the same way: train.py:8: KeyError: 'los' (chief-0, exit code 1); correct the "
-        "program and create the job again"
-    )
+    assert "twice in the same way: train.py:8: KeyError: 'los' (chief-0, exit code 1);" in status["message"]
     exception = status["lastFailure"]["exception"]
     assert exception == {"type": "KeyError", "message": "'los'", "location": "train.py:8"}
 
@@ -198,20 +197,23 @@ def test_a_checkpoint_beyond_the_first_failure_makes_the_second_a_first(restored
     assert (status["phase"] == "Failed") is failed
 
 
-@pytest.mark.parametrize("flag", ["transient", "exhausted"])
-def test_an_exception_over_something_that_the_machine_lacks_uses_the_ordinary_budget(flag: str):
-    run = single()
-    for _ in range(3):
-        run.fails(status=typo(**{flag: True}))
-    assert run.status["restarts"]["total"] == 3
+REFUSED = builders.failed(exception="ModelFitError: Model.evaluate cannot be used", stepped=True, permanent=True)
 
 
-def test_an_exception_after_all_training_fails_the_job_at_once():
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (REFUSED, "training failed, and a restart does not help: ModelFitError"),
+        (builders.failed(exception="ModelFitError: no", permanent=True), "training failed, and a restart does not"),
+        (typo(trained=True), "the program failed after all its training was done: train.py:8: KeyError"),
+    ],
+    ids=["a permanent error", "one before the first step", "an exception after all training"],
+)
+def test_a_failure_that_no_restart_can_help_fails_the_job_at_once(end: dict[str, Any], words: str):
     run = of("MultiWorkerMirrored")
-    status = run.fails("worker-0", typo(exception="FileNotFoundError: 'out/model.keras'", trained=True))
-    assert (status["phase"], status["reason"]) == ("Failed", REASON)
-    assert status["message"].startswith("the program failed after all its training was done: train.py:8: FileNotFound")
-    assert status["restarts"]["total"] == 0
+    status = run.fails("worker-0", end)
+    assert (status["phase"], status["reason"], status["restarts"]["total"]) == ("Failed", REASON, 0)
+    assert status["message"].startswith(words)
 
 
 @pytest.mark.parametrize("flag", ["transient", "exhausted"])
@@ -262,6 +264,7 @@ def aborted(*log: str) -> dict[str, Any]:
 
 
 CONNECTED = "I0000 00:00:1795711165.21 30265 coordination_service_agent.cc:369] Coordination agent has connected."
+OF_A_PEER = "UNAVAILABLE: Error reported from /job:worker/task:1: heartbeat timeout"
 CORRUPTED = "free(): invalid pointer"
 CHECKED = "F0000 00:00:{}.1 12 tensor.cc:733] Check failed: 1 == NumElements() (1 vs. 0)"
 
@@ -277,10 +280,7 @@ def test_an_abort_of_a_group_with_the_same_last_line_is_the_programs_fault(lines
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (
-            ["UNAVAILABLE: Error reported from /job:worker/task:1: heartbeat timeout", "Aborted"],
-            ["UNAVAILABLE: Error reported from /job:worker/task:1: heartbeat timeout", "Aborted"],
-        ),
+        ([OF_A_PEER, "Aborted"], [OF_A_PEER, "Aborted"]),
         ([CORRUPTED], ["double free or corruption (out)"]),
         ([], []),
         ([CONNECTED], [CONNECTED]),
@@ -295,22 +295,9 @@ def test_other_aborts_of_a_group_may_come_from_a_lost_peer(first: list[str], sec
     assert run.status["restarts"]["total"] == 2
 
 
-REFUSED = builders.failed(exception="ModelFitError: Model.evaluate cannot be used", stepped=True, permanent=True)
-
-
-@pytest.mark.parametrize("stepped", [True, False, None])
-def test_a_permanent_error_fails_the_job_at_once(stepped: bool | None):
-    run = of("MultiWorkerMirrored")
-    end = builders.failed(exception="ModelFitError: Model.evaluate cannot be used", stepped=stepped, permanent=True)
-    status = run.fails("worker-0", status=end)
-    assert (status["phase"], status["reason"]) == ("Failed", REASON)
-    assert status["restarts"]["total"] == 0
-
-
 def test_a_disruption_of_a_pod_takes_precedence_over_a_permanent_error():
     run = single()
-    run.fails(status={**REFUSED, "conditions": builders.disrupted()["conditions"]})
-    assert run.status["phase"] != "Failed"
+    assert run.fails(status=evicted_too(REFUSED))["phase"] != "Failed"
 
 
 def test_a_failure_rule_takes_precedence_over_a_permanent_error():
