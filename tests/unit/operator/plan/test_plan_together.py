@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic workers of a job in a queue, in a gang, or suspended: each of these goes by what the others do."""
 
-from copy import deepcopy
 from typing import Any
 
 from dtjob.objects import gangs, labels
@@ -32,8 +31,7 @@ class Queued(Story):
     @property
     def numbers(self) -> tuple[int, int]:
         """Workers that are there, and placeholders."""
-        names = builders.names(self.pods)
-        return sum("-worker-" in one and not is_placeholder(one) for one in names), sum(map(is_placeholder, names))
+        return sum(one.startswith("worker") for one in self.tasks), len(self.placeholders)
 
 
 def shrunk() -> Queued:
@@ -65,11 +63,7 @@ def test_a_group_that_shrank_for_lack_of_room_keeps_its_admission() -> None:
 def test_a_queue_that_admits_fewer_gets_no_more() -> None:
     story = Queued()
     story.settle()
-    story.admit()
-    admission = deepcopy(story.workload or {})["status"]["admission"]
-    for one in admission["podSetAssignments"]:
-        one["count"] = {"chief": 1, "worker": 3}[one["name"]]
-    story.say(admission=admission)
+    story.admit(most=3)
     story.run()
     story.settle(at(5000))
     assert (story.numbers, story.stands[0]) == ((3, 0), "Running")

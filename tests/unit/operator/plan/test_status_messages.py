@@ -24,7 +24,7 @@ from tests.unit.operator import builders, queued
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.plan.elastic import elastic_story
 from tests.unit.operator.plan.history import History
-from tests.unit.operator.queued import QUEUE, condition
+from tests.unit.operator.queued import QUEUE
 from tests.unit.operator.ruled import FAIL_42, planned, ruled
 
 Statuses = Callable[[], dict[str, Any]]
@@ -123,8 +123,7 @@ def in_queue(*, quota: bool = False, flavours: dict[str, str] | None = None, **s
     story = queued.Story(spec.pop("labels", None), **spec)
     story.settle()
     if quota:
-        check = {"name": "nodes", "state": "Pending", "message": "asking for 3 nodes"}
-        story.say(condition("QuotaReserved", True), admission={"clusterQueue": "research"}, admissionChecks=[check])
+        story.reserve()
         story.settle()
     if flavours:
         story.admit(flavours=flavours)
@@ -178,7 +177,7 @@ STATUSES: list[tuple[str, Statuses, str, str]] = [
     ("a job waits for quota", lambda: in_queue(replicaSpecs=CPU).job.status, "Queued",
      "queued in team-a, position unknown; needs 1 cpu"),
     ("a job waits for an admission check", lambda: in_queue(quota=True).job.status, "QuotaReserved",
-     "quota is reserved in cluster queue research; waits for admission check nodes is Pending (asking for 3 nodes)"),
+     "quota is reserved in cluster queue research; waits for admission check nodes is Pending (asking for nodes)"),
     ("the flavour of an admitted job is not there", lambda: in_queue(flavours={"cpu": "gone"}).job.status, "Admitted",
      "admitted by cluster queue research, but there is no ResourceFlavor gone"),
     ("the priority class of a queued job is not there", lambda: in_queue(labels={**QUEUE, kueue.PRIORITY_CLASS: "high"}).job.status, "NoPriorityClass",

@@ -20,13 +20,13 @@ def test_all_training_tasks_save_together_before_new_pods_are_created(strategy: 
     story = Story(strategy=strategy, program=program)
     story.run()
     story.change(replicas=2)
-    made = plan_answered(story.job, story.children, at(10))
+    made = story.write(at(10))
     assert all(isinstance(one, Delete) for one in made.actions)  # none loses its Service, as they save together
     assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
     assert (made.status["phase"], made.status["reason"]) == ("Restarting", "Resizing")
     saving = [builders.deleting(one) for one in story.pods]
     others = [one for one in story.children.objects if one["kind"] != "Pod"]
-    job = builders.with_status(story.job, made.status)
+    job = story.job
     assert plan_answered(job, Children((*others, *saving)), at(11)).actions == ()
     saving[1:] = [{**one, "status": builders.ended(143)} for one in saving[1:]]
     assert plan_answered(job, Children((*others, *saving)), at(12)).actions == ()
@@ -44,10 +44,9 @@ def test_a_pod_on_a_lost_node_is_waited_for_until_it_counts_as_lost() -> None:
     story = Story()
     story.run()
     story.change(replicas=2)
-    made = plan_answered(story.job, story.children, at(10))
-    assert made.status is not None
+    story.write(at(10))
     stuck = builders.deleting(next(one for one in story.pods if "worker-3" in one["metadata"]["name"]), at(10))
-    job, children = builders.with_status(story.job, made.status), Children((stuck,))
+    job, children = story.job, Children((stuck,))
     waits = plan_answered(job, children, at(30))
     assert waits.actions == ()
     assert waits.look_again_at is not None
@@ -57,15 +56,14 @@ def test_a_pod_on_a_lost_node_is_waited_for_until_it_counts_as_lost() -> None:
 def test_a_pod_that_could_not_be_made_blocks_a_group_that_ends_no_longer() -> None:
     story = Story()
     story.run()
-    refused = replace(story.children, objects=(), problems={"Pod/digits-worker-1-1": "exceeded quota: small"})
-    made = plan_answered(story.job, refused, at(5))
-    assert made.status["reason"] == "CannotCreate"
-    story.job = builders.with_status(story.job, made.status)
+    there = story.children
+    story.children = replace(there, objects=(), problems={"Pod/digits-worker-1-1": "exceeded quota: small"})
+    story.write(at(5))
+    assert story.stands[1] == "CannotCreate"
+    story.children = there
     story.change(replicas=2)
-    made = plan_answered(story.job, story.children, at(10))
-    assert (made.status["phase"], made.status["reason"]) == ("Restarting", "Resizing")
-    (blocked,) = (one for one in made.status["conditions"] if one["type"] == "Blocked")
-    assert (blocked["status"], blocked["reason"]) == ("False", "Resizing")
+    story.write(at(10))
+    assert (story.stands, story.own("Blocked")) == (("Restarting", "Resizing"), ("False", "Resizing"))
 
 
 def test_a_failure_comes_before_a_resize() -> None:
@@ -84,9 +82,7 @@ def test_the_count_may_change_while_the_group_ends() -> None:
     story = Story()
     story.run()
     story.change(replicas=3)
-    made = plan_answered(story.job, story.children, at(10))
-    assert made.status is not None
-    story.job = builders.with_status(story.job, made.status)
+    story.write(at(10))
     story.change(replicas=2)
     story.settle(at(11))
     assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
@@ -96,16 +92,13 @@ def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_trie
     story = Story()
     story.settle(NOW)
     story.places(now=NOW, without=("worker-2-0", "worker-3-0"))
-    made = plan_answered(story.job, story.children, at(300))
-    assert made.status["workers"]["resizing"]["to"] == 2
-    story.job = builders.with_status(story.job, made.status)
+    story.write(at(300))
+    assert story.workers["resizing"]["to"] == 2
     story.change(replicas=5)
     story.settle(at(301))
     story.run(at(302))
-    assert [story.workers["replicas"], *story.placeholders] == [
-        2,
-        *(f"digits-worker-{index}-placeholder" for index in (2, 3, 4)),
-    ]
+    assert story.workers["replicas"] == 2
+    assert story.placeholders == [f"digits-worker-{index}-placeholder" for index in (2, 3, 4)]
 
 
 @pytest.mark.parametrize("mount", ["Chief", "All"])
@@ -137,9 +130,7 @@ def test_a_job_that_is_suspended_while_its_group_ends_forgets_the_resize() -> No
     story = Story()
     story.run()
     story.change(replicas=2)
-    made = plan_answered(story.job, story.children, at(10))
-    assert made.status is not None
-    story.job = builders.with_status(story.job, made.status)
+    story.write(at(10))
     story.change(suspend=True)
     story.settle(at(20))
     story.change(suspend=False, replicas=5)
@@ -162,10 +153,9 @@ def test_a_deadline_holds_while_the_group_ends() -> None:
     story = Story(activeDeadlineSeconds=100)
     story.run()
     story.change(replicas=2)
-    made = plan_answered(story.job, story.children, at(50))
-    assert made.status is not None
+    story.write(at(50))
     saving = tuple(builders.deleting(one, at(50)) for one in story.pods)
-    last = plan_answered(builders.with_status(story.job, made.status), Children(saving), at(101))
+    last = plan_answered(story.job, Children(saving), at(101))
     assert (last.status["phase"], last.status["reason"]) == ("Failed", "DeadlineExceeded")
 
 
@@ -182,8 +172,8 @@ def test_a_group_that_ends_as_it_starts_looks_for_no_room() -> None:
     """All of it runs for the first time, and more are wanted, by one and the same look."""
     story = Story()
     story.settle(NOW)
-    started = [{**one, "status": builders.running()} if one["kind"] == "Pod" else one for one in story.children.objects]
-    story.children = replace(story.children, objects=tuple(started))
+    for name in story.tasks:
+        story.becomes(name, builders.running())
     story.change(replicas=6)
     story.look(at(10))
     assert story.job.status["phase"] == "Restarting"
@@ -202,8 +192,7 @@ def test_an_unlisted_chief_is_looked_up_before_a_new_group_is_created() -> None:
         story.settle(at(1000 * number + 600))
         story.run(at(1000 * number + 601))
     story.change(replicas=3)
-    made = plan_answered(story.job, story.children, at(20000))
-    story.job = builders.with_status(story.job, made.status or {})
+    story.write(at(20000))
     shared = tuple(one for one in story.children.objects if one["kind"] != "Pod")
     assert builders.asked(story.job, replace(story.children, objects=shared), at(20010)) == ("digits-chief-0-0",)
 
@@ -221,8 +210,7 @@ def test_a_pod_that_a_resize_lost_explains_no_incident_of_days_before(conditions
     story.run(at(102))
     before = {name: story.job.status[name] for name in ("restarts", "lastFailure")}
     story.change(replicas=3)
-    made = plan_answered(story.job, story.children, at(later))
-    story.job = builders.with_status(story.job, made.status or {})
+    story.write(at(later))
     (dead,) = (builders.deleting(pod, at(later), 30) for pod in story.pods if labels.task_id(pod) == "worker-0")
     dead["spec"]["nodeName"] = "dead"
     dead["status"] = {**dead["status"], "conditions": conditions}

@@ -14,7 +14,7 @@ from dtjob.plan.plan import plan
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-from tests.unit.operator.queued import CLAIM, QUEUE, SPOT, Story, condition, kinds
+from tests.unit.operator.queued import BY_ANOTHER, CLAIM, QUEUE, SPOT, Story, kinds, prebuilt
 
 HIGH = {**QUEUE, kueue.PRIORITY_CLASS: "high"}
 
@@ -87,11 +87,7 @@ def requests(story: Story) -> dict[str, Manifest | None]:
 
 def place(story: Story) -> None:
     """Kueue admits the job, and gives each pod a place."""
-    story.admit(at(10), {"cpu": "spot"})
-    admission = story.workload["status"]["admission"]
-    levels = {"levels": [RACK]}
-    assigned = [{**one, "topologyAssignment": levels} for one in admission["podSetAssignments"]]
-    story.say(admission={**admission, "podSetAssignments": assigned})
+    story.admit(at(10), {"cpu": "spot"}, topologyAssignment={"levels": [RACK]})
     story.settle(at(11))
 
 
@@ -168,22 +164,8 @@ def hide(story: Story, workload: Manifest | None = None, **metadata: Any) -> Man
     found["metadata"]["labels"] = {labels.JOB_UID: builders.JOB_UID}
     found["metadata"]["resourceVersion"] = str(int(found["metadata"]["resourceVersion"]) + 1)
     story.there[kueue.KIND, found["metadata"]["name"]] = found
-    lose(story, found)
+    story.lose(found["metadata"]["uid"])
     return found
-
-
-def lose(story: Story, workload: Manifest) -> None:
-    """The watch says that it is deleted."""
-    others = (one for one in story.children.objects if one["metadata"]["uid"] != workload["metadata"]["uid"])
-    story.children = replace(story.children, objects=tuple(others))
-
-
-def end(story: Story, *roles: str) -> None:
-    """The pods of these roles finish."""
-    for one in story.pods:
-        if any(role in one["metadata"]["name"] for role in roles):
-            one["status"] = builders.ended(0, at(20))
-    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
 
 
 def test_an_unlisted_workload_is_looked_up_first_and_asked_for_again() -> None:
@@ -198,10 +180,7 @@ def test_an_unlisted_workload_is_looked_up_first_and_asked_for_again() -> None:
 
 def test_an_unlisted_prebuilt_workload_is_found_again() -> None:
     story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
-    sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 2}]
-    metadata = {"name": "theirs", "namespace": "default", "uid": "u", "resourceVersion": "7"}
-    theirs = {"apiVersion": kueue.API_VERSION, "kind": kueue.KIND, "metadata": metadata}
-    story.there[kueue.KIND, "theirs"] = {**theirs, "spec": {"queueName": "team-a", "podSets": sets}}
+    story.there[kueue.KIND, "theirs"] = prebuilt()
     story.settle()
     story.admit(at(10))
     story.run(at(11))
@@ -213,11 +192,9 @@ def test_an_unlisted_prebuilt_workload_is_found_again() -> None:
 @pytest.mark.parametrize("how", ["gone", "going", "another's", "nobody's"])
 def test_a_workload_that_is_gone_or_not_the_jobs_stops_the_job(how: str) -> None:
     story = running()
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "x", "controller": True}
-    changes = {"going": {"deletionTimestamp": "2026-11-21T10:00:00Z"}, "another's": {"ownerReferences": [owner]}}
+    changes = {"going": {"deletionTimestamp": "2026-11-21T10:00:00Z"}, "another's": {"ownerReferences": BY_ANOTHER}}
     if how == "gone":
-        assert story.workload is not None
-        lose(story, story.workload)
+        story.lose(story.workload["metadata"]["uid"])
     else:
         hide(story, **changes.get(how, {"ownerReferences": []}))
     made = story.look(at(10))
@@ -248,7 +225,7 @@ def test_the_unlisted_workload_of_a_waiting_job_is_found_again() -> None:
 
 def test_the_end_of_a_job_is_written_to_its_unlisted_workload() -> None:
     story = running()
-    end(story, "chief", "worker")
+    story.ends("chief", "worker", now=at(20))
     story.look(at(20))
     assert story.stands[0] == "Succeeded"
     hide(story)
@@ -260,7 +237,7 @@ def test_the_end_of_a_job_is_written_to_its_unlisted_workload() -> None:
 @pytest.mark.parametrize("gone", [False, True])
 def test_an_ended_job_looks_up_its_unlisted_workload_once(gone: bool) -> None:
     story = running()
-    end(story, "chief", "worker")
+    story.ends("chief", "worker", now=at(20))
     story.settle(at(20))
     assert story.said("Finished") == ("True", "Succeeded")
     found = hide(story)
@@ -274,12 +251,7 @@ def test_an_ended_job_looks_up_its_unlisted_workload_once(gone: bool) -> None:
 
 def scaled() -> Story:
     """A job that runs with two workers, and has asked for four."""
-    story = Story(
-        checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 2}}, elasticPolicy={"minReplicas": 1}
-    )
-    story.settle()
-    story.admit(flavours={"cpu": "spot"})
-    story.run()
+    story = running(replicaSpecs={"chief": {}, "worker": {"replicas": 2}}, elasticPolicy={"minReplicas": 1})
     story.scale(4)
     story.settle(at(10))
     return story
@@ -295,10 +267,8 @@ def test_the_unlisted_workload_with_the_quota_is_found_beside_one_that_asks_for_
 
 def test_a_workload_that_was_replaced_is_not_looked_up() -> None:
     story = scaled()
-    asks, had = story.workloads[4], story.workloads[2]
-    check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
-    story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
-    lose(story, had)
+    story.reserve(of=story.workloads[4])
+    story.lose(story.workloads[2]["metadata"]["uid"])
     assert builders.asked(story.job, story.children, at(20)) == ()
     assert story.look(at(20)).actions == ()
 

@@ -9,7 +9,7 @@ from dtjob.objects import kueue
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
-from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition, kinds
+from tests.unit.operator.queued import BY_ANOTHER, CLAIM, QUEUE, Story, condition, kinds, prebuilt
 
 OTHER = {kueue.QUEUE: "team-b"}
 
@@ -84,9 +84,7 @@ def test_the_placement_of_pods_is_in_the_status_before_they_are_created() -> Non
 
 def test_a_replaced_pod_gets_the_same_place() -> None:
     story = running()
-    worker = next(one for one in story.pods if one["metadata"]["name"] == "digits-worker-0-0")
-    worker["status"] = builders.ended(1, at(60))
-    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.becomes("worker-0-0", builders.ended(1, at(60)))
     story.look(at(60))
     assert story.said("PodsReady") == ("False", "WaitForRecovery")
     story.settle(at(200))
@@ -105,13 +103,10 @@ def test_an_evicted_job_saves_and_stops_before_its_quota_is_given_back() -> None
     assert kinds(made) == ["delete Pod"] * 3
     assert story.job.status["message"].endswith("the pods that are left save and end")
     # They save: for as long as one of them has not ended, the quota is used.
-    others = tuple(one for one in story.children.objects if one["kind"] != "Pod")
-    story.children = replace(story.children, objects=(*others, *pods))
+    story.children = replace(story.children, objects=(*story.children.objects, *pods))
     story.settle(at(110))
     assert story.said("QuotaReserved") == ("True", "ByTest")
-    story.children = replace(
-        story.children, objects=tuple(one for one in story.children.objects if one["kind"] != "Pod")
-    )
+    story.lose(*(one["metadata"]["uid"] for one in pods))
     assert kinds(story.look(at(115))) == ["write Workload"]
     assert "admission" not in story.workload["status"]
     assert story.workload["status"]["accumulatedPastExecutionTimeSeconds"] == 115
@@ -156,10 +151,7 @@ def test_a_deactivated_job_says_how_it_goes_on() -> None:
 
 def test_a_job_that_has_succeeded_says_so_when_its_last_pod_has_ended() -> None:
     story = running()
-    for one in story.pods:
-        if "chief" in one["metadata"]["name"]:
-            one["status"] = builders.ended(0, at(100))
-    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.ends("chief", now=at(100))
     story.settle(at(100))
     assert story.stands[0] == "Succeeded"
     assert story.said("Finished") is None  # its workers may end by themselves
@@ -170,7 +162,7 @@ def test_a_job_that_has_succeeded_says_so_when_its_last_pod_has_ended() -> None:
 
 def test_a_deleted_workload_stops_the_job_and_is_made_again() -> None:
     story = running()
-    story.children = replace(story.children, objects=tuple(story.pods))
+    story.lose(story.workload["metadata"]["uid"])
     made = story.look(at(10))
     assert kinds(made) == ["delete Pod"] * 3  # pods first: what they use, nobody has counted
     assert kinds(story.look(at(11))) == ["make Workload"]
@@ -243,9 +235,7 @@ def test_an_ended_job_has_no_condition_about_its_next_start(queued: bool) -> Non
     story.label(**OTHER)
     story.settle(at(10))
     assert story.own("QueueNameIgnored") == ("True", "JobRuns")
-    for one in story.pods:
-        one["status"] = builders.ended(0, at(20))
-    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.ends("chief", "worker", now=at(20))
     story.settle(at(20))
     assert story.stands == ("Succeeded", "Completed")
     assert story.own("QueueNameIgnored") == ("False", "JobEnded")
@@ -285,11 +275,7 @@ def test_a_prebuilt_workload_is_adopted() -> None:
     story.settle()
     assert story.stands == ("Suspended", "NoWorkload")
     assert story.workload is None
-    sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 2}]
-    metadata = {"name": "theirs", "namespace": "default", "uid": "u", "resourceVersion": "7"}
-    spec = {"queueName": "team-a", "podSets": sets}
-    theirs = {"apiVersion": kueue.API_VERSION, "kind": kueue.KIND, "metadata": metadata, "spec": spec}
-    story.there[kueue.KIND, "theirs"] = theirs
+    story.there[kueue.KIND, "theirs"] = prebuilt()
     story.settle(at(10))
     assert story.workload["metadata"]["ownerReferences"][0]["uid"] == builders.JOB_UID
     story.admit(at(20))
@@ -302,15 +288,7 @@ def test_a_prebuilt_workload_is_adopted() -> None:
 
 def test_a_prebuilt_workload_of_another_owner_is_left_alone() -> None:
     story = Story({**QUEUE, kueue.PREBUILT: "theirs"})
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "x", "controller": True}
-    metadata = {
-        "name": "theirs",
-        "namespace": "default",
-        "uid": "u",
-        "resourceVersion": "7",
-        "ownerReferences": [owner],
-    }
-    story.there[kueue.KIND, "theirs"] = {"kind": kueue.KIND, "metadata": metadata}
+    story.there[kueue.KIND, "theirs"] = prebuilt(ownerReferences=BY_ANOTHER)
     story.settle()
     assert story.job.status["message"].startswith(f"label {kueue.PREBUILT}: Workload theirs is another's")
 
@@ -337,8 +315,7 @@ def test_a_job_that_changes_while_it_waits_keeps_its_place() -> None:
     story = Story()
     story.settle()
     before = story.workload["metadata"]["uid"]
-    more = builders.job(workers=5)
-    story.job = story.job.model_copy(update={"spec": more.spec})
+    story.change(replicas=5)
     story.settle()
     assert story.workload["metadata"]["uid"] == before
     assert [one["count"] for one in story.workload["spec"]["podSets"]] == [1, 5]
@@ -346,15 +323,12 @@ def test_a_job_that_changes_while_it_waits_keeps_its_place() -> None:
 
 def test_an_eviction_ends_an_evaluator_that_is_still_at_work() -> None:
     story = running(evaluator=True)
-    for one in story.pods:
-        if "evaluator" not in one["metadata"]["name"]:
-            one["status"] = builders.ended(0, at(100))
-    story.children = replace(story.children, objects=tuple(dict(one) for one in story.children.objects))
+    story.ends("chief", "worker", now=at(100))
     story.settle(at(200))
     assert (story.stands[0], story.said("Finished")) == ("Succeeded", None)
     story.evict()
     story.settle(at(300))
-    assert [one for one in story.pods if "evaluator" in one["metadata"]["name"]] == []
     assert story.said("Finished") == ("True", "Succeeded")
-    story.settle(at(5000))
-    assert story.pods == [] or all("evaluator" not in one["metadata"]["name"] for one in story.pods)
+    for seconds in (300, 5000):
+        story.settle(at(seconds))
+        assert not [name for name in story.tasks if "evaluator" in name]

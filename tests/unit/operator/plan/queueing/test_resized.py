@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Another number of elastic workers in a queue: what is asked for, and what the group does meanwhile."""
 
-from dataclasses import replace
-
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
@@ -37,9 +35,8 @@ def asking(workers: int = 4) -> Story:
 def covered() -> Story:
     """One that asks for more has the quota, the first is over, and admission checks are open."""
     story = asking()
-    asks, had = story.workloads[4], story.workloads[2]
-    check = {"name": "nodes", "state": "Pending", "message": "asking for 2 nodes"}
-    story.say(condition("QuotaReserved", True), of=asks, admission={"clusterQueue": "r"}, admissionChecks=[check])
+    had = story.workloads[2]
+    story.reserve(of=story.workloads[4])
     story.say(REPLACED, of=had)
     story.settle(at(21))
     return story
@@ -79,16 +76,14 @@ def test_the_group_grows_after_the_admission_and_the_first_workload_is_deleted()
     assert story.job.status["queue"]["podSets"]["worker"]["count"] == 4
     assert story.job.status["queue"]["podSets"]["worker"]["nodeSelector"] == {"pool": "spot"}
     assert story.stands[0] == "Running"
-    assert len([one for one in story.pods if "placeholder" in one["metadata"]["name"]]) == 2
+    assert len(story.placeholders) == 2
     assert not [one for one in story.events if one.reason == "Evicted"]
 
 
 def test_an_unobserved_admission_is_taken_over_though_the_first_workload_is_gone() -> None:
     story = asking()
     admit(story)
-    gone = uid(story.workloads[2])
-    others = tuple(one for one in story.children.objects if uid(one) != gone)
-    story.children = replace(story.children, objects=others)
+    story.lose(uid(story.workloads[2]))
     story.settle(at(21))
     assert story.stands[0] == "Running"
     assert story.job.status["queue"]["uid"] == uid(story.workloads[4])
@@ -104,11 +99,8 @@ def test_a_flavour_that_is_gone_leaves_the_pods_where_they_go() -> None:
     del story.there["ResourceFlavor", "spot"]
     admit(story)
     story.settle(at(21))
-    assert story.job.status["queue"]["podSets"]["worker"] == {
-        **story.job.status["queue"]["podSets"]["worker"],
-        "count": 4,
-        "nodeSelector": {"pool": "spot"},
-    }
+    workers = story.job.status["queue"]["podSets"]["worker"]
+    assert (workers["count"], workers["nodeSelector"]) == (4, {"pool": "spot"})
     assert story.stands[0] == "Running"
 
 
@@ -135,8 +127,7 @@ def test_a_workload_is_deleted_only_at_the_version_that_was_not_admitted() -> No
 def test_a_job_whose_replacing_workload_was_deleted_queues_again() -> None:
     story = asking()
     had = story.workloads[2]
-    gone = uid(story.workloads[4])
-    story.children = replace(story.children, objects=tuple(one for one in story.children.objects if uid(one) != gone))
+    story.lose(uid(story.workloads[4]))
     story.say(REPLACED, of=had)
     story.settle(at(20))
     assert (story.stands, story.pods) == (("Suspended", "Queued"), [])
@@ -160,11 +151,7 @@ def test_a_job_admitted_with_fewer_workers_keeps_its_workload_when_scaled_down()
         checkpoint=CLAIM, replicaSpecs={"chief": {}, "worker": {"replicas": 4}}, elasticPolicy={"minReplicas": 1}
     )
     story.settle()
-    assert story.workload is not None
-    story.admit()
-    admission = story.workload["status"]["admission"]
-    assigned = [{**one, "count": min(one["count"], 2)} for one in admission["podSetAssignments"]]
-    story.say(admission={**admission, "podSetAssignments": assigned})
+    story.admit(most=2)
     story.run()
     assert len(story.pods) == 3
     story.scale(3)
@@ -183,11 +170,7 @@ def test_a_minimum_above_the_number_of_workers_queues_the_job_again() -> None:
 def test_a_scaled_job_with_a_topology_queues_again() -> None:
     story = Story(checkpoint=CLAIM, **ELASTIC)
     story.settle()
-    assert story.workload is not None
-    story.admit()
-    admission = story.workload["status"]["admission"]
-    placed = [{**one, "topologyAssignment": {"levels": ["rack"]}} for one in admission["podSetAssignments"]]
-    story.say(admission={**admission, "podSetAssignments": placed})
+    story.admit(topologyAssignment={"levels": ["rack"]})
     story.run()
     story.scale(3)
     story.settle(at(10))
@@ -209,8 +192,7 @@ def test_a_group_that_gave_quota_back_asks_again_before_it_grows() -> None:
 
 def test_the_first_workload_may_be_deleted_while_checks_of_the_second_are_open() -> None:
     story = covered()
-    gone = uid(story.workloads[2])
-    story.children = replace(story.children, objects=tuple(one for one in story.children.objects if uid(one) != gone))
+    story.lose(uid(story.workloads[2]))
     story.settle(at(22))
     assert (story.stands[0], len(story.pods), list(story.workloads)) == ("Running", 3, [4])
     story.admit(at(30), {"cpu": "spot"}, of=story.workloads[4])
@@ -225,9 +207,7 @@ def test_a_workload_that_has_quota_again_is_not_written() -> None:
     story.evict()
     while story.said("QuotaReserved") != ("False", "Pending"):
         story.look(at(30))
-    check = {"name": "nodes", "state": "Pending", "message": "asking for 4 nodes"}
-    said = (condition("QuotaReserved", True), condition("Evicted", False))
-    story.say(*said, admission={"clusterQueue": "r"}, admissionChecks=[check])
+    story.reserve()
     assert story.look(at(31)).actions == ()  # an API server refuses it
     story.admit(at(32), {"cpu": "spot"})
     story.run(at(33))
@@ -252,10 +232,8 @@ def test_quota_is_given_back_beside_a_placeholder_that_is_still_wanted() -> None
         story.job, {**story.job.status, "workers": {**story.job.status["workers"], **shrunk}}
     )
     story.settle(at(1000))
-    assert len([one for one in story.pods if "placeholder" in one["metadata"]["name"]]) == 3
+    assert len(story.placeholders) == 3
     story.scale(4)
     story.settle(at(1010))
-    assert [one["metadata"]["name"] for one in story.pods if "placeholder" in one["metadata"]["name"]] == [
-        "digits-worker-3-placeholder"
-    ]
+    assert story.placeholders == ["digits-worker-3-placeholder"]
     assert list(story.workloads) == [4]
