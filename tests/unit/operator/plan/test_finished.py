@@ -3,11 +3,10 @@
 
 import pytest
 
-from dtjob.plan.actions import Create
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.builders import at
 
 
 @pytest.mark.parametrize("told", ["evicted", "deleted"])
@@ -27,14 +26,13 @@ def test_a_finished_worker_is_remembered_and_its_pod_may_go(program: bool):
     """A drain, the pod garbage collector, a user who tidies up: the others must not be restarted for it."""
     job = builders.job(program=program)
     pods = builders.all_pods(job)
-    job = builders.with_status(job, plan(job, Children(tuple(pods.values())), NOW).status or {})
+    job, _ = builders.looked(job, Children(tuple(pods.values())))
     assert "finished" not in job.status["internal"]
     pods["worker-0"]["status"] = builders.ended(0, at(10))
-    seen = plan(job, Children(tuple(pods.values())), at(11))
-    job = builders.with_status(job, seen.status or {})
+    job, _ = builders.looked(job, Children(tuple(pods.values())), at(11))
     assert job.status["internal"]["finished"] == [{"role": "worker", "attempt": 0, "indexes": "0"}]
     del pods["worker-0"]
     gone = plan(job, Children(tuple(pods.values())), at(20))
-    assert [action for action in gone.actions if isinstance(action, Create) and action.kind == "Pod"] == []
+    assert builders.pods_made(gone) == []
     assert gone.status is None, "nothing has changed"
     assert job.status["replicaStatuses"]["worker"]["succeeded"] == 1

@@ -24,8 +24,7 @@ def remove(job: Job, *pods: Manifest, success: bool, now: datetime) -> tuple[lis
 
 
 def removed(job: Job, success: bool, now: datetime) -> tuple[list[str], datetime | None]:
-    pods = builders.all_pods(job)
-    pods["chief-0"]["status"] = builders.ended(0 if success else 1)
+    pods = builders.all_pods(job, chief_0=builders.ended(0 if success else 1))
     deletes, again = remove(job, *pods.values(), success=success, now=now)
     return sorted(one.name for one in deletes), again
 
@@ -42,11 +41,10 @@ def test_synchronous_tasks_may_end_by_themselves_first():
 
 def test_workers_without_a_chief_train_to_their_own_end_and_parameter_servers_never_end():
     job = builders.job("ParameterServer", chief=False, ps=1, program=False)
-    pods = builders.all_pods(job)
-    pods["worker-0"]["status"] = builders.ended(0)
-    deletes, again = remove(job, *pods.values(), success=True, now=at(59))
+    pods = builders.all_pods(job, worker_0=builders.ended(0)).values()
+    deletes, again = remove(job, *pods, success=True, now=at(59))
     assert ([one.name for one in deletes], again) == (["digits-ps-0-0"], at(60))
-    deletes, _ = remove(job, *pods.values(), success=True, now=at(60))
+    deletes, _ = remove(job, *pods, success=True, now=at(60))
     assert [one.name for one in deletes] == ["digits-worker-1-0", "digits-ps-0-0"]
 
 
@@ -155,8 +153,7 @@ def test_pods_that_end_by_themselves_are_waited_for():
 
 def test_an_evaluator_gets_to_what_was_saved_last():
     job = builders.job("Default", evaluator=True, ttlSecondsAfterFinished=0)
-    pods = builders.all_pods(job)
-    pods["chief-0"]["status"] = builders.ended(0)
+    pods = builders.all_pods(job, chief_0=builders.ended(0))
 
     def deletes(now: float, status: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
         made = plan(builders.with_status(job, status), Children(tuple(pods.values())), at(now))
@@ -173,12 +170,10 @@ def test_an_evaluator_gets_to_what_was_saved_last():
 @pytest.mark.parametrize("reported", [{}, {"chief-0": {"step": 15, "totalSteps": 20}}])
 def test_a_failed_job_keeps_the_step_at_which_its_process_failed(reported: dict[str, Any]):
     job = builders.job("Mirrored", failurePolicy={"maxRestarts": 0})
-    pods = builders.all_pods(job)
-    pods["chief-0"]["status"] = builders.failed(exception="KeyError: 'label'", stepped=True, step=17)
+    pods = builders.all_pods(job, chief_0=builders.failed(exception="KeyError: 'label'", stepped=True, step=17))
     children = Children(tuple(pods.values()), reported)
     for _ in range(2):  # the last report is still there at the next look
-        made = builders.plan_answered(job, children, NOW)
-        job = builders.with_status(job, made.status) if made.status else job
+        job, _ = builders.looked(job, children)
     assert "failed after step 17" in job.status["message"]
     assert (job.status["phase"], job.status["progress"]["step"]) == ("Failed", 17)
     assert job.status["progress"].get("percentage") == (85 if reported else None)

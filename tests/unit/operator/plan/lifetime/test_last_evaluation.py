@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """An evaluator that is not at work when training succeeds still gets to what was saved last."""
 
-from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from dtjob import times
-from dtjob.api.job import Job
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
+from tests.unit.operator.story import Story
 
 HOUR = 3600
 VOLUME = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}}}
@@ -29,47 +27,33 @@ def pod_calls(made: Plan) -> list[str]:
     ]
 
 
-class Life:
-    """A job from the plan that sees its success on; actions are carried out and statuses written."""
+class Life(Story):
+    """A job from the plan that sees its success on."""
 
     def __init__(self, evaluator: dict[str, Any] | None, **spec: Any) -> None:
-        self.job: Job = builders.job("Mirrored", evaluator=True, **spec)
-        pods = builders.all_pods(self.job)
-        for pod in pods.values():
-            pod["metadata"]["creationTimestamp"] = times.rfc3339(at(-100))
-        made = plan(self.job, Children(tuple(pods.values())), NOW)
-        self.job = builders.with_status(self.job, made.status or {})
-        self.objects = builders.carried_out(Children(tuple(pods.values())), made).objects
-        self.set("digits-chief-0-0", builders.ended(0))
+        super().__init__(builders.job("Mirrored", evaluator=True, **spec))
+        self.run(at(-100))
+        self.becomes("chief-0-0", builders.ended(0))
         if evaluator is None:
-            self.remove("digits-evaluator-0-0")
+            self.lose("digits-evaluator-0-0")
         else:
-            self.set("digits-evaluator-0-0", evaluator)
+            self.becomes("evaluator-0-0", evaluator)
 
-    def set(self, name: str, status: dict[str, Any]) -> None:
-        self.objects = deepcopy(self.objects)
-        pod = self.pod(name)
-        pod["status"] = deepcopy(status)
-        if "conditions" in status:  # Pending for a node
-            pod["spec"].pop("nodeName", None)
-
-    def remove(self, name: str) -> None:
-        self.objects = tuple(one for one in self.objects if one["metadata"]["name"] != name)
+    def becomes(self, name: str, status: dict[str, Any]) -> None:
+        super().becomes(name, status)
+        if status["phase"] == "Pending" and "conditions" in status:
+            self.pod(name)["spec"].pop("nodeName", None)
 
     def pod(self, name: str) -> Manifest:
-        return next(one for one in self.objects if one["metadata"]["name"] == name)
+        return next(one for one in self.pods if one["metadata"]["name"] == f"digits-{name}")
 
-    def plan(self, now: datetime) -> Plan:
-        children = Children(self.objects)
-        made = builders.plan_answered(self.job, children, now)
-        if made.status is not None:
-            self.job = builders.with_status(self.job, made.status)
-        self.objects = builders.carried_out(children, made, now).objects
-        counted = builders.plan_answered(self.job, Children(self.objects), now)  # what was made is counted now
+    def after(self, now: datetime) -> Plan:
+        """One plan, carried out, after which nothing is left to do."""
+        made = self.look(now)
+        counted = self.write(now)  # what was made is counted now
         assert counted.actions == (), "it asks for more when all is done"
-        self.job = builders.with_status(self.job, counted.status or self.job.status)
-        assert builders.plan_answered(self.job, Children(self.objects), now).status is None
-        assert self.job.status["phase"] == "Succeeded"
+        assert self.plan(now).status is None
+        assert self.stands[0] == "Succeeded"
         assert self.job.status["completionTime"] == "2026-11-21T10:00:00Z"
         return made
 
@@ -83,48 +67,40 @@ class Life:
 @pytest.mark.parametrize("clean", ["Running", "All", "None"])
 def test_an_evicted_evaluator_is_replaced(clean: str):
     life = Life(builders.evicted(), cleanPodPolicy=clean)
-    made = life.plan(NOW)
+    made = life.after(NOW)
     assert "create digits-evaluator-0-1" in pod_calls(made)
     assert [event.reason for event in made.events] == ["Succeeded", "EvaluatorRestarting"]
-    life.set("digits-evaluator-0-1", builders.running())
-    assert pod_calls(life.plan(at(50 * HOUR))) == []
-    life.set("digits-evaluator-0-1", builders.ended(0, message='{"evaluation": {"step": 460}}'))
-    assert pod_calls(life.plan(at(51 * HOUR))) == (["delete digits-evaluator-0-1"] if clean == "All" else [])
+    life.becomes("evaluator-0-1", builders.running())
+    assert pod_calls(life.after(at(50 * HOUR))) == []
+    life.becomes("evaluator-0-1", builders.ended(0, message='{"evaluation": {"step": 460}}'))
+    assert pod_calls(life.after(at(51 * HOUR))) == (["delete digits-evaluator-0-1"] if clean == "All" else [])
     assert life.job.status["evaluation"] == {"step": 460}
-    life.remove("digits-evaluator-0-1") if clean != "All" else None
-    assert pod_calls(life.plan(at(52 * HOUR))) == [], "it has finished, wherever its pod is"
+    life.lose("digits-evaluator-0-1") if clean != "All" else None
+    assert pod_calls(life.after(at(52 * HOUR))) == [], "it has finished, wherever its pod is"
     assert life.given_up() is None
 
 
-@pytest.mark.parametrize(
-    "status", [builders.waiting("ErrImagePull", "not found"), builders.waiting("ContainerCreating")]
-)
-def test_an_evaluator_that_pulls_its_image_is_waited_for(status: dict[str, Any]):
-    life = Life(status)
-    made = life.plan(NOW)
-    assert (pod_calls(made), made.look_again_at) == ([], at(300)), "a clock may be set meanwhile"
-    assert pod_calls(life.plan(at(HOUR - 1))) == []
-    assert life.given_up() is None
-
-
-def test_an_evaluator_that_is_not_at_work_after_an_hour_is_given_up():
+def test_an_evaluator_that_pulls_its_image_is_waited_for_and_given_up_after_an_hour():
     life = Life(builders.waiting("ErrImagePull", "not found"))
-    life.plan(NOW)
-    made = life.plan(at(HOUR))
+    made = life.after(NOW)
+    assert (pod_calls(made), made.look_again_at) == ([], at(300)), "a clock may be set meanwhile"
+    assert pod_calls(life.after(at(HOUR - 1))) == []
+    assert life.given_up() is None
+    made = life.after(at(HOUR))
     assert pod_calls(made) == ["delete digits-evaluator-0-0"]
     assert [(event.type, event.reason, event.message) for event in made.events] == [
         ("Warning", "EvaluationGivenUp", life.given_up())
     ]
-    assert pod_calls(life.plan(at(2 * HOUR))) == [], "given up is given up"
+    assert pod_calls(life.after(at(2 * HOUR))) == [], "given up is given up"
 
 
 def test_an_evaluator_that_was_given_up_may_still_run_if_its_pod_is_kept():
     life = Life(builders.waiting("ErrImagePull"), cleanPodPolicy="None")
-    life.plan(NOW)
-    assert pod_calls(life.plan(at(HOUR))) == []
+    life.after(NOW)
+    assert pod_calls(life.after(at(HOUR))) == []
     assert life.given_up() is not None
-    life.set("digits-evaluator-0-0", builders.running())
-    life.plan(at(2 * HOUR))
+    life.becomes("evaluator-0-0", builders.running())
+    life.after(at(2 * HOUR))
     assert life.given_up() is None
 
 
@@ -132,32 +108,32 @@ def test_an_evaluator_that_was_given_up_may_still_run_if_its_pod_is_kept():
 def test_an_evaluator_that_waits_for_the_chiefs_node_is_replaced_without_its_affinity(mount: str):
     """The scheduler counts no pod that has ended: it would wait for ever."""
     life = Life(builders.unschedulable(), checkpoint={"storage": {**VOLUME["storage"], "mountOn": mount}})
-    assert ("affinity" in life.pod("digits-evaluator-0-0")["spec"]) == (mount == "Chief")
-    made = life.plan(NOW)
+    assert ("affinity" in life.pod("evaluator-0-0")["spec"]) == (mount == "Chief")
+    made = life.after(NOW)
     if mount == "All":
         assert pod_calls(made) == []
         return
     assert sorted(pod_calls(made)) == ["create digits-evaluator-0-1", "delete digits-evaluator-0-0"]
-    assert "affinity" not in life.pod("digits-evaluator-0-1")["spec"]
+    assert "affinity" not in life.pod("evaluator-0-1")["spec"]
     assert life.job.status["restarts"].get("evaluator", 0) == 0
-    life.set("digits-evaluator-0-1", builders.unschedulable())
-    assert pod_calls(life.plan(at(10))) == [], "once is enough"
-    assert pod_calls(life.plan(at(HOUR))) == ["delete digits-evaluator-0-1"]
+    life.becomes("evaluator-0-1", builders.unschedulable())
+    assert pod_calls(life.after(at(10))) == [], "once is enough"
+    assert pod_calls(life.after(at(HOUR))) == ["delete digits-evaluator-0-1"]
     assert "Unschedulable" in (life.given_up() or "")
 
 
 @pytest.mark.parametrize("follows", [True, False])
 def test_a_missing_evaluator_is_created(follows: bool):
     life = Life(None, **({"checkpoint": VOLUME} if follows else {}))
-    assert pod_calls(life.plan(NOW)) == ["create digits-evaluator-0-1"], "somebody deleted the one before"
-    life.remove("digits-evaluator-0-1")
-    assert pod_calls(life.plan(at(10))) == ["create digits-evaluator-0-1"]
+    assert pod_calls(life.after(NOW)) == ["create digits-evaluator-0-1"], "somebody deleted the one before"
+    life.lose("digits-evaluator-0-1")
+    assert pod_calls(life.after(at(10))) == ["create digits-evaluator-0-1"]
 
 
 def test_the_shared_objects_of_an_evaluators_pod_are_created_with_it():
     life = Life(builders.evicted())
-    life.objects = tuple(one for one in life.objects if one["kind"] == "Pod")
-    made = life.plan(NOW)
+    life.children = Children(tuple(life.pods))
+    made = life.after(NOW)
     kinds = [one.kind for one in made.actions if isinstance(one, Create)]
     assert sorted(kinds) == ["ConfigMap", "NetworkPolicy", "Pod", "Service"]
 
@@ -165,15 +141,13 @@ def test_the_shared_objects_of_an_evaluators_pod_are_created_with_it():
 def test_an_evaluator_that_fails_by_itself_is_tried_once_more():
     """What it reads changes no more: it would fail for ever."""
     life = Life(builders.ended(1))
-    assert "create digits-evaluator-0-1" in pod_calls(life.plan(NOW))
-    life.set("digits-evaluator-0-1", builders.running())
-    life.plan(at(5))
-    life.set("digits-evaluator-0-1", builders.ended(1, at(9)))
-    made = life.plan(at(10))
+    assert "create digits-evaluator-0-1" in pod_calls(life.after(NOW))
+    life.becomes("evaluator-0-1", builders.running())
+    life.after(at(5))
+    life.becomes("evaluator-0-1", builders.ended(1, at(9)))
+    made = life.after(at(10))
     assert pod_calls(made) == []
-    assert life.given_up() == (
-        "evaluator-0 failed (exit code 1) after training had ended; what was saved last is not evaluated"
-    )
+    assert "evaluator-0 failed (exit code 1) after training had ended" in life.given_up()
 
 
 @pytest.mark.parametrize("action", ["Restart", "RestartAndIgnoreMaxRestarts"])
@@ -181,12 +155,12 @@ def test_an_evaluator_that_a_rule_restarts_is_tried_until_the_deadline(action: s
     """Its storage is away for a while, say: whoever wrote the rule knows that."""
     rule = {"action": action, "onExitCodes": {"operator": "In", "values": [5]}, "roles": ["evaluator"]}
     life = Life(builders.ended(5), failurePolicy={"rules": [rule]})
-    assert "create digits-evaluator-0-1" in pod_calls(life.plan(NOW))
+    assert "create digits-evaluator-0-1" in pod_calls(life.after(NOW))
     now, attempt = 0, 1
     while life.given_up() is None:
-        life.set(f"digits-evaluator-0-{attempt}", builders.ended(5, at(now)))
+        life.becomes(f"evaluator-0-{attempt}", builders.ended(5, at(now)))
         now += 300
-        attempt += any(call == f"create digits-evaluator-0-{attempt + 1}" for call in pod_calls(life.plan(at(now))))
+        attempt += any(call == f"create digits-evaluator-0-{attempt + 1}" for call in pod_calls(life.after(at(now))))
     assert now == HOUR
     assert attempt > 5
     assert "was not at work 60 min after training had ended (evaluator-0 failed (exit code 5)" in life.given_up()
@@ -195,7 +169,7 @@ def test_an_evaluator_that_a_rule_restarts_is_tried_until_the_deadline(action: s
 def test_an_evaluator_of_another_image_is_not_made_again():
     """Nobody knows whether it would ever end."""
     life = Life(builders.evicted(), program=False)
-    assert [call for call in pod_calls(life.plan(NOW)) if call.startswith("create")] == []
+    assert [call for call in pod_calls(life.after(NOW)) if call.startswith("create")] == []
     assert life.given_up() is None
 
 
@@ -203,11 +177,11 @@ def test_an_evaluator_of_another_image_is_not_made_again():
 def test_a_job_that_succeeded_is_left_alone_if_what_the_operator_remembered_is_lost(now: datetime):
     """Its status does not say who had finished: the evaluator's pod may have been removed after its work."""
     life = Life(builders.ended(0))
-    life.plan(NOW)
-    status = {name: value for name, value in life.job.status.items() if name != "internal"}
+    life.after(NOW)
+    job = builders.forgotten(life.job)
     for gone in ((), ("digits-evaluator-0-0",)):
-        pods = tuple(one for one in life.objects if one["metadata"]["name"] not in gone)
-        made = plan(builders.with_status(life.job, status), Children(pods), now)
+        pods = tuple(one for one in life.children.objects if one["metadata"]["name"] not in gone)
+        made = plan(job, Children(pods), now)
         assert pod_calls(made) == []
         assert "finished" not in (made.status or {}).get("internal", {})
         assert made.events == ()
@@ -216,20 +190,20 @@ def test_a_job_that_succeeded_is_left_alone_if_what_the_operator_remembered_is_l
 def test_a_list_from_before_the_end_takes_no_task_from_those_that_had_finished():
     """An API server that lags may give such a list to an operator that has just started."""
     life = Life(builders.ended(0))
-    life.plan(NOW)
+    life.after(NOW)
     finished = life.job.status["internal"]["finished"]
     assert finished
-    for name in ("digits-chief-0-0", "digits-evaluator-0-0"):
-        life.pod(name)["status"] = builders.running()
-    life.plan(at(1))
+    for name in ("chief-0-0", "evaluator-0-0"):
+        life.becomes(name, builders.running())
+    life.after(at(1))
     assert life.job.status["internal"]["finished"] == finished
 
 
 def test_an_evaluator_whose_node_dies_after_the_jobs_end_is_replaced_in_time():
     life = Life(builders.running())
-    assert life.plan(NOW).look_again_at is None
-    pod = life.pod("digits-evaluator-0-0")
+    assert life.after(NOW).look_again_at is None
+    pod = life.pod("evaluator-0-0")
     pod["metadata"] |= builders.deleting(pod, at(10))["metadata"]
-    made = life.plan(at(10))
+    made = life.after(at(10))
     assert made.look_again_at is not None
-    assert "create digits-evaluator-0-1" in pod_calls(life.plan(made.look_again_at))
+    assert "create digits-evaluator-0-1" in pod_calls(life.after(made.look_again_at))

@@ -38,8 +38,7 @@ def test_a_job_whose_pods_were_never_all_up_is_pending():
 def test_a_job_runs_when_all_that_train_are_up_or_done():
     assert stand() == PhaseStatus(Phase.RUNNING, "AllTasksRunning", "")
     job = builders.job()
-    pods = builders.all_pods(job)
-    pods["worker-1"]["status"] = builders.ended(0)
+    pods = builders.all_pods(job, worker_1=builders.ended(0))
     assert current_phase(builders.situation(job, *pods.values())).phase is Phase.RUNNING
 
 
@@ -83,8 +82,7 @@ def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():
 
 def test_the_message_names_first_what_a_pod_waits_for():
     job = builders.job()
-    pods = builders.all_pods(job)
-    pods["worker-1"]["status"] = builders.unschedulable("no GPU")
+    pods = builders.all_pods(job, worker_1=builders.unschedulable("no GPU"))
     words = "worker-1 waits: Unschedulable: no GPU"
     assert current_phase(builders.situation(job, *pods.values(), last_failure=FAILED, **RAN)).message == words
     assert current_phase(builders.situation(job, *pods.values())).message == words
@@ -94,20 +92,16 @@ JOB = builders.job()
 IN_USE = "checkpoint.storage /checkpoints is in use by job default/first (uid 1); waiting until it ends"
 
 
-def message_of(report: dict[str, Any]) -> str:
-    """The message of a job whose pods all run, and whose chief reports that."""
-    objects = (*builders.all_pods(JOB).values(), *map(builders.stored, shared_objects(JOB)))
-    made = plan(JOB, Children(objects, {"chief-0": report}), NOW)
-    assert made.status is not None
-    found = builders.with_status(JOB, made.status).status
-    assert (found["phase"], found["reason"]) == ("Running", "AllTasksRunning")
-    return str(found["message"])
-
-
-@pytest.mark.parametrize("report", [{"state": "starting"}, {"state": "training", "step": 1, "message": "other"}])
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"state": "starting"},
+        {"state": "training", "step": 1, "message": "other"},
+        {"state": "starting", "message": IN_USE, "attempt": 7},
+    ],
+    ids=["no message", "trains", "of an earlier pod"],
+)
 def test_a_job_that_waits_for_nothing_has_no_message(report: dict[str, Any]) -> None:
-    assert message_of(report) == ""
-
-
-def test_an_earlier_pods_report_says_nothing() -> None:
-    assert message_of({"state": "starting", "message": IN_USE, "attempt": 7}) == ""
+    objects = (*builders.all_pods(JOB).values(), *map(builders.stored, shared_objects(JOB)))
+    status = plan(JOB, Children(objects, {"chief-0": report}), NOW).status
+    assert (status["phase"], status["reason"], status["message"]) == ("Running", "AllTasksRunning", "")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dtjob.api.job import Job
 from dtjob.api.status.internal import Incident
 from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.lifetime.suspension import go_on, is_suspended, suspend
@@ -118,14 +119,11 @@ def test_a_suspension_that_was_not_observed_leaves_running_pods_alone() -> None:
 def test_a_run_that_has_ended_well_meanwhile_has_succeeded() -> None:
     """Its chief had finished when it was told to end."""
     job = builders.job(suspend=True, status={"phase": "Suspended", "active": {"seconds": 5}})
-    pods = builders.all_pods(job)
-    pods["chief-0"]["status"] = builders.ended(0)
-    made = plan_answered(job, Children(tuple(pods.values())), at(1))
+    pods = Children(tuple(builders.all_pods(job, chief_0=builders.ended(0)).values()))
+    made = plan_answered(job, pods, at(1))
     assert made.status["phase"] == "Succeeded"
     assert not [one for one in made.actions if isinstance(one, Create)]
-    again = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": False})})
-    resumed = plan_answered(again, Children(tuple(pods.values())), at(1)).status
-    assert resumed["phase"] == "Succeeded"
+    assert plan_answered(builders.suspending(job, False), pods, at(1)).status["phase"] == "Succeeded"
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -134,35 +132,33 @@ def test_an_ended_job_is_not_suspended(phase: str) -> None:
     assert not is_suspended(builders.situation(builders.job(suspend=True, status=status)))
 
 
+def suspended_when_finished(workers: str) -> dict[str, Any]:
+    """The status of a suspended job of which these workers have finished."""
+    finished = builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": workers}])
+    return {"conditions": [SUSPENDED], "active": {"seconds": 5}, **finished}
+
+
+def made_anew(job: Job) -> list[str]:
+    """The tasks that have new attempts when the job goes on."""
+    found = builders.draft(job)
+    go_on(found)
+    return sorted(found.status.internal.attempts.exceptions)
+
+
 @pytest.mark.parametrize(
     ("strategy", "again"),
     [("MultiWorkerMirrored", ["chief-0", "worker-0", "worker-1"]), ("ParameterServer", ["chief-0", "worker-1"])],
 )
 def test_a_finished_task_is_started_again_if_its_peers_wait_for_it(strategy: str, again: list[str]) -> None:
-    status = {
-        "conditions": [SUSPENDED],
-        "active": {"seconds": 5},
-        **builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0"}]),
-    }
-    job = builders.job(strategy, program=False, status=status)
-    found = builders.draft(job)
-    go_on(found)
-    assert sorted(found.status.internal.attempts.exceptions) == again
+    job = builders.job(strategy, program=False, status=suspended_when_finished("0"))
+    assert made_anew(job) == again
 
 
 def test_new_parameter_servers_need_worker_0_again_where_there_is_no_chief() -> None:
     """It makes the variables on them, and the other workers wait for that; another worker's work stays done."""
-    status = {
-        "conditions": [SUSPENDED],
-        "active": {"seconds": 5},
-        **builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": "0,2"}]),
-    }
-    job = builders.job(
-        "ParameterServer", chief=False, workers=3, ps=2, program=False, status=status, successPolicy="AllWorkers"
-    )
-    found = builders.draft(job)
-    go_on(found)
-    assert sorted(found.status.internal.attempts.exceptions) == ["ps-0", "ps-1", "worker-0", "worker-1"]
+    fields = {"workers": 3, "ps": 2, "program": False, "successPolicy": "AllWorkers"}
+    job = builders.job("ParameterServer", chief=False, status=suspended_when_finished("0,2"), **fields)
+    assert made_anew(job) == ["ps-0", "ps-1", "worker-0", "worker-1"]
 
 
 def test_the_active_time_of_a_job_without_one_counts_from_its_start() -> None:
@@ -187,8 +183,6 @@ def test_an_evaluator_that_a_suspension_ended_is_created_again_and_not_counted(c
     assert (made.status["phase"], made.status["restarts"]) == ("Succeeded", {"total": 0})
     assert made.status["internal"]["attempts"]["exceptions"] == {"evaluator-0": 1}
     assert not [one for one in made.actions if isinstance(one, Create)]
-    again = job.model_copy(update={"spec": job.spec.model_copy(update={"suspend": False}), "status": made.status})
-    created = [
-        one.name for one in plan_answered(again, Children(tuple(pods)), at(60)).actions if isinstance(one, Create)
-    ]
-    assert "digits-evaluator-0-1" in created
+    again = builders.suspending(builders.with_status(job, made.status), False)
+    actions = plan_answered(again, Children(tuple(pods)), at(60)).actions
+    assert "digits-evaluator-0-1" in [one.name for one in actions if isinstance(one, Create)]

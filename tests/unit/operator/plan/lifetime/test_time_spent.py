@@ -208,11 +208,6 @@ def test_a_clock_that_is_set_back_or_forward_changes_no_training_time() -> None:
     assert parts(ahead) == {"kept": 110, "unknown": 3890}
 
 
-def test_reported_training_time_is_limited_to_the_time_that_has_passed() -> None:
-    found = after((10, seen(Doing.TRAINING, spent(1e9, 10, saving=1e9, redone=1e9))))
-    assert sum(parts(found).values()) == 10
-
-
 REPORTED = st.builds(
     Spent,
     attempt=st.integers(0, 3),

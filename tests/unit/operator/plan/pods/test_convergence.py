@@ -34,8 +34,7 @@ def in_words(situation: Situation) -> list[str]:
 def test_the_evaluator_is_made_when_every_task_that_trains_has_its_pod():
     """A quota of three pods would else give it the place of a worker, and the job would never start."""
     job = builders.job(evaluator=True)
-    pods = builders.all_pods(job)
-    del pods["evaluator-0"]
+    pods = builders.all_pods(job, evaluator_0=None)
     last = pods.pop("worker-1")
     assert calls(job, *pods.values()) == ["create digits-worker-1-0"]
     last["status"] = builders.unschedulable()
@@ -49,6 +48,8 @@ def test_an_earlier_attempt_goes_out_of_service_and_away():
     away = ["unserve digits-worker-0-0", "delete digits-worker-0-0"]
     assert calls(job, *pods.values(), old) == away
     assert calls(job, *pods.values(), builders.deleting(old)) == away[:1]
+    old["status"] = {**builders.ended(1), "phase": "Running"}  # a sidecar of it still runs
+    assert calls(job, *pods.values(), old) == away
     old["status"] = builders.ended(1)
     assert calls(job, *pods.values(), old) == away[1:]  # no EndpointSlice lists a pod that has ended
 

@@ -25,6 +25,7 @@ from tests.unit.operator.builders import (
     job,
     plan_answered,
     stored,
+    suspending,
     unschedulable,
     with_status,
 )
@@ -87,18 +88,12 @@ def test_a_later_default_reaches_no_job_that_has_begun():
     assert other.kind == gangs.KINDS[GangProvider.VOLCANO]
 
 
-def test_a_deleted_pod_group_is_created_again():
+def test_a_pod_group_that_is_gone_or_going_or_not_the_jobs_is_created_again():
     began, children = settled(gang_job(), None)
-    assert len(of(plan_answered(began, children), Create)) == 1
-    going = deleting(stored_group(began))
-    assert len(of(plan_answered(began, Children((*children.objects, going))), Create)) == 1
-
-
-def test_a_pod_group_that_the_job_does_not_own_is_not_its_group():
-    began, children = settled(gang_job(), None)
-    other = stored_group(began)
-    other["metadata"]["ownerReferences"] = []
-    assert len(of(plan_answered(began, Children((*children.objects, other))), Create)) == 1
+    others = stored_group(began)
+    others["metadata"]["ownerReferences"] = []
+    for there in ((), (deleting(stored_group(began)),), (others,)):
+        assert len(of(plan_answered(began, Children((*children.objects, *there))), Create)) == 1
 
 
 @pytest.mark.parametrize("provider", ["Volcano", "Coscheduling", "Kubernetes"])
@@ -116,8 +111,7 @@ def test_a_pod_group_is_repaired_only_while_a_pod_waits(provider: str):
 
 def test_a_pod_group_is_deleted_for_a_suspension_and_created_again_after_it():
     began, children = settled(gang_job(), stored_group(gang_job()))
-    suspended = began.model_copy(update={"spec": began.spec.model_copy(update={"suspend": True})})
-    made = plan(suspended, children, NOW)
+    made = plan(suspending(began), children, NOW)
     (delete,) = of(made, Delete)
     assert delete.uid == children.objects[-1]["metadata"]["uid"]
     resumed = with_status(began, made.status or {})
@@ -155,22 +149,11 @@ def test_an_evaluator_beside_the_chief_is_made_when_the_chief_has_a_node():
     assert list(pods_made(plan_answered(held, children))) == ["digits-evaluator-0-0"]
 
 
-def replaced(version: str, *finished: str) -> tuple[Plan, Manifest]:
-    """What is planned where worker-0 has failed and these have finished, and worker-0's new pod."""
-    jobs = gang_job(gang={}, failurePolicy={"backoff": {"initialSeconds": 0}})
-    done = {name.replace("-", "_"): all_pods(jobs, ended())[name] for name in finished}
-    pods = {"worker_0": all_pods(jobs, failed())["worker-0"], **done}
-    began, children = settled(jobs, stored_group(jobs, version), **pods)
-    for _ in range(3):
-        made = plan_answered(began, children)
-        if "digits-worker-0-1" in pods_made(made):
-            return made, pods_made(made)["digits-worker-0-1"]
-        began = with_status(began, made.status or began.status)
-    raise AssertionError(f"worker-0 is not replaced: {made}")
-
-
 def test_a_gang_does_not_wait_for_what_has_finished():
-    made, pod = replaced("scheduling.k8s.io/v1beta1", "worker-1")
-    assert pod["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
+    began = gang_job(failurePolicy={"backoff": {"initialSeconds": 0}})
+    pods = {"worker_0": all_pods(began, failed())["worker-0"], "worker_1": all_pods(began, ended())["worker-1"]}
+    began, children = settled(began, stored_group(began), **pods)
+    made = plan_answered(began, children)
+    assert pods_made(made)["digits-worker-0-1"]["spec"]["schedulingGroup"] == {"podGroupName": "digits"}
     (repair,) = of(made, Repair)
     assert gang_minimum(repair.manifest) == 3
