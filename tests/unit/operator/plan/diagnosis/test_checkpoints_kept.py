@@ -49,17 +49,15 @@ def test_a_job_without_checkpoints_or_with_a_local_directory_has_no_warning(job:
     assert warnings(plan(job, Children(), NOW, defaults)) == []
 
 
+REPORT = {"attempt": 0, "step": 44, "checkpoint": {"step": 40}}
+
+
 def after_a_failure(job: Job, *tasks: str) -> Plan:
     """The plan when these tasks of a running job have failed, with a checkpoint at step 40."""
-    pods = builders.all_pods(job)
-    report = {"attempt": 0, "step": 44, "checkpoint": {"step": 40}}
-    running = plan(job, Children(tuple(pods.values()), {"chief-0": report}), NOW).status
-    for task in tasks:
-        pods[task]["status"] = builders.out_of_memory()
-    # The chief's supervisor is gone; what it said last still stands here.
-    return plan(
-        builders.with_status(job, running or {}), Children(tuple(pods.values()), {"chief-0": report}), builders.at(9)
-    )
+    says = {"chief-0": REPORT}  # when the chief's supervisor is gone, what it said last still stands here
+    running = plan(job, Children(tuple(builders.all_pods(job).values()), says), NOW).status
+    failed = builders.all_pods(job, **dict.fromkeys(tasks, builders.out_of_memory()))
+    return plan(builders.with_status(job, running or {}), Children(tuple(failed.values()), says), builders.at(9))
 
 
 @pytest.mark.parametrize(
@@ -80,9 +78,8 @@ def test_a_restart_promises_no_step_that_nothing_holds(volume: dict[str, Any], t
 def test_a_report_of_a_replaced_pod_does_not_bring_its_checkpoint_back():
     job = saving(EMPTY)
     made = after_a_failure(job, "chief-0")
-    late = {"attempt": 0, "step": 44, "checkpoint": {"step": 40}}
     job = builders.with_status(job, made.status or {})
     pods = tuple(builders.all_pods(job).values())  # the new chief runs, and has not answered yet
-    after = plan(job, Children(pods, {"chief-0": late}), builders.at(10))
+    after = plan(job, Children(pods, {"chief-0": REPORT}), builders.at(10))
     assert after.status is not None
     assert "checkpoint" not in after.status

@@ -3,7 +3,6 @@
 
 # ruff: noqa: E501 (a table reads best with one case a line)
 
-# ruff: noqa: E501 (a table reads best with one case a line)
 from dataclasses import replace
 from typing import Any
 
@@ -90,23 +89,20 @@ def test_the_first_task_that_waits_is_named():
 
 
 def test_a_task_that_waits_is_named_before_one_that_runs_beside_a_broken_container():
-    job = builders.job()
-    pods = builders.all_pods(job)
-    pods["chief-0"]["status"] = beside(builders.running(), "proxy", "CrashLoopBackOff", init=True)
-    pods["worker-1"]["status"] = builders.unschedulable("no GPU")
+    job, broken = builders.job(), beside(builders.running(), "proxy", "CrashLoopBackOff", init=True)
+    pods = builders.all_pods(job, chief_0=broken, worker_1=builders.unschedulable("no GPU"))
     assert waiting_reason(builders.views(job, *pods.values())) == "worker-1 waits: Unschedulable: no GPU"
 
 
 def test_all_scheduling_gates_are_named():
     job = builders.job("Default")
-    pod = builders.pod(job, "chief-0", {"phase": "Pending"})
+    pod = builders.pod(job, "chief-0")
     pod["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}, {"name": "example.com/hold"}]
     said = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "there are gates"}
     pod["status"] = {"phase": "Pending", "conditions": [said]}
-    assert waiting_reason(builders.views(job, pod)) == (
-        "chief-0 waits: SchedulingGated: it is scheduled when its scheduling gates are taken away: "
-        "kueue.x-k8s.io/admission, example.com/hold"
-    )
+    words = waiting_reason(builders.views(job, pod))
+    assert words.startswith("chief-0 waits: SchedulingGated: ")
+    assert words.endswith(": kueue.x-k8s.io/admission, example.com/hold")
 
 
 JOB = builders.job()
@@ -196,8 +192,7 @@ def test_a_job_whose_pods_run_has_nothing_read():
 def with_claim(phase: str, storage_class: str | None, **event: Any) -> Children:
     """The job whose chief has no node, and whose claim is in this phase."""
     job = builders.claim_job()
-    pods = builders.all_pods(job)
-    pods["chief-0"]["status"] = builders.unschedulable("pod has unbound immediate PersistentVolumeClaims")
+    pods = builders.all_pods(job, chief_0=builders.unschedulable("pod has unbound immediate PersistentVolumeClaims"))
     del pods["chief-0"]["spec"]["nodeName"]
     objects = [builders.stored(one) for one in shared_objects(job)]
     (claim,) = [one for one in objects if one["kind"] == "PersistentVolumeClaim"]

@@ -8,7 +8,6 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.objects.shared import shared_objects
 from dtjob.plan.actions import Plan
-from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children, Silence
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
@@ -29,8 +28,7 @@ def seen(reports: dict[str, dict[str, Any]], silent: tuple[str, ...] = (), **sta
 
 
 def planned(children: Children, seconds: float, job: Job = JOB) -> tuple[Job, Plan]:
-    made = plan(job, children, at(seconds))
-    return (builders.with_status(job, made.status) if made.status else job), made
+    return builders.looked(job, children, at(seconds))
 
 
 def test_a_job_whose_tasks_cannot_reach_each_other_says_so_once() -> None:

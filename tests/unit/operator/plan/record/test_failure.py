@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record of a failure: whose doing it counts as, and how the status keeps it."""
 
-import io
 import json
 
 import pytest
@@ -71,15 +70,6 @@ def test_the_last_line_is_read(told, end):
     found = ProgramEnd.of(message)
     assert (found.stepped, found.exception, found.transient) == end
     assert found.said == message
-
-
-def test_the_trainers_last_line_is_parsed():
-    """The two packages never import each other but in tests."""
-    log_line = pytest.importorskip("dtjob_trainer.contract.log_line")
-    stream, facts = io.StringIO(), {"exitCode": 1, "stepped": False, "exception": 'A: "\n\\', "transient": True}
-    log_line.write(stream, "the training process ended", level="error", task="chief-0", step=3, facts=facts)
-    found = ProgramEnd.of(f"some output\n{stream.getvalue()}written a little later")
-    assert (found.stepped, found.exception, found.transient) == (False, 'A: " \\', True)
 
 
 @pytest.mark.parametrize(
@@ -171,13 +161,12 @@ def test_the_exception_as_the_status_has_it(told: str, written: dict[str, str] |
     assert failure.in_status().to_json().get("exception") == written
 
 
-def test_a_last_line_in_json_is_read_like_logfmt(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = {"exitCode": 1, "stepped": False, "exception": "ValueError: no", "permanent": True}
-    told = []
-    for chosen in ("logfmt", "json"):
-        monkeypatch.setenv(log_line.FORMAT, chosen)
-        last = log_line.line("failed", time="2026-11-21T10:00:00.000Z", level="error", task="chief-0", facts=facts)
-        told += [ProgramEnd.of(f"Traceback\n{last}\n"), ProgramEnd.of(last)]
-    assert {one.exception for one in told} == {"ValueError: no"}
-    assert {(one.stepped, one.permanent, one.abort) for one in told} >= {(False, True, "")}
-    assert all(one.permanent for one in told)
+@pytest.mark.parametrize("chosen", ["logfmt", "json"])
+def test_the_trainers_last_line_is_read_in_both_forms(chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two packages never import each other but in tests."""
+    monkeypatch.setenv(log_line.FORMAT, chosen)
+    facts = {"exitCode": 1, "stepped": False, "exception": 'A: "\\', "permanent": True, "transient": True}
+    last = log_line.line("failed", time="2026-11-21T10:00:00.000Z", level="error", task="chief-0", facts=facts)
+    for text in (last, f"Traceback\n{last}\nwritten a little later"):
+        found = ProgramEnd.of(text)
+        assert (found.stepped, found.exception, found.permanent, found.transient) == (False, 'A: "\\', True, True)

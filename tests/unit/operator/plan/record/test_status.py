@@ -15,7 +15,6 @@ from dtjob.plan.record.status import (
     BLOCKED,
     RUNNING,
     SPEC_ACCEPTED,
-    PhaseStatus,
     condition,
     count_restart,
     refuse_spec,
@@ -35,20 +34,11 @@ def with_condition(
     reason: str,
     message: str,
     now: datetime,
-    generation: int | None = None,
     always: bool = False,
 ) -> Conditions:
     """The conditions of a status with one of them set."""
-    status = Status(conditions=tuple(conditions), observed_generation=generation)
+    status = Status(conditions=tuple(conditions))
     return set_condition(status, type_, holds, reason, message, now, always=always).conditions
-
-
-def in_phase(
-    conditions: Iterable[Condition], said: PhaseStatus, now: datetime, generation: int | None = None
-) -> Conditions:
-    """The conditions of a status in this phase."""
-    status = Status(conditions=tuple(conditions), observed_generation=generation)
-    return set_phase(status, *said, now).conditions
 
 
 def held(status: Status) -> dict[str, str]:
@@ -162,18 +152,8 @@ def test_the_condition_running_gives_the_times_since_when_training_runs_or_stopp
     assert found == [at(20), at(9), None]
 
 
-LIFE = (
-    PhaseStatus(Phase.PENDING, "WaitingForPods", "chief-0 waits"),
-    PhaseStatus(Phase.RUNNING, "AllTasksRunning", ""),
-    PhaseStatus(Phase.RESTARTING, "Error", "worker-1 failed"),
-    PhaseStatus(Phase.RUNNING, "WorkersMissing", ""),
-    PhaseStatus(Phase.SUSPENDED, "JobSuspended", "spec.suspend is true"),
-    PhaseStatus(Phase.PENDING, "WaitingForPods", ""),
-)
-
-
 def test_a_condition_that_held_says_why_it_does_no_more_and_then_stays_as_it_is():
-    suspended = in_phase((), LIFE[4], NOW)
-    resumed = with_condition(suspended, "Suspended", False, "JobResumed", "Job resumed", at(1))
-    said = condition(in_phase(resumed, LIFE[1], at(2)), "Suspended")
+    suspended = set_phase(Status(), Phase.SUSPENDED, "JobSuspended", "spec.suspend is true", NOW)
+    resumed = set_condition(suspended, "Suspended", False, "JobResumed", "Job resumed", at(1))
+    said = condition(set_phase(resumed, Phase.RUNNING, "AllTasksRunning", "", at(2)).conditions, "Suspended")
     assert (said.reason, said.message, said.last_transition_time) == ("JobResumed", "Job resumed", at(1))

@@ -11,7 +11,7 @@ from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import ReplicaStatus
 from dtjob.plan.seen import children
-from dtjob.plan.seen.children import LOST_AFTER, Children, PodState, count_tasks, facts_of, replica_statuses
+from dtjob.plan.seen.children import LOST_AFTER, Children, PodState, count_tasks, facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
 
@@ -63,13 +63,8 @@ def test_a_tasks_state_is_that_of_its_current_attempt():
 
 def test_a_task_is_up_while_it_runs_and_when_it_has_done_its_part():
     job = builders.job(workers=3, evaluator=True)
-    pods = (
-        builders.pod(job, "chief-0", builders.ended(0)),
-        builders.pod(job, "worker-0", builders.running()),
-        builders.pod(job, "worker-1", builders.unschedulable()),
-        builders.pod(job, "worker-2", builders.ended(1)),
-    )
-    views = builders.views(job, *pods)
+    states = {"chief_0": builders.ended(0), "worker_1": builders.unschedulable(), "worker_2": builders.ended(1)}
+    views = builders.views(job, *builders.all_pods(job, **states, evaluator_0=None).values())
     assert [view.task.id for view in views if view.up] == ["chief-0", "worker-0"]
     assert [view.task.id for view in views if view.evaluates] == ["evaluator-0"]
 
@@ -133,26 +128,15 @@ def test_a_pod_of_another_name_is_at_no_task(name: str):
 
 
 def test_tasks_are_counted_by_role_and_state():
-    job = builders.job(workers=3)
-    worker = {
-        0: builders.pod(job, "worker-0", builders.running()),
-        1: builders.pod(job, "worker-1", builders.out_of_memory()),
-    }
-    chief = builders.pod(job, "chief-0", builders.ended(0))
-    status = count_tasks(Status(), builders.views(job, chief, *worker.values()))
-    assert status.ready == "2/4"
+    """A lost pod counts as failed."""
+    job = builders.job("ParameterServer", workers=4, ps=1)
+    states = {"chief_0": builders.ended(0), "worker_1": builders.out_of_memory(), "worker_2": builders.unschedulable()}
+    pods = builders.all_pods(job, **states, worker_3=None)
+    pods["ps-0"] = builders.deleting(pods["ps-0"], NOW, grace=30)
+    status = count_tasks(Status(), builders.views(job, *pods.values(), now=at(45)))
+    assert status.ready == "2/6"
     assert status.replica_statuses == {
         "chief": ReplicaStatus(replicas=1, succeeded=1),
-        "worker": ReplicaStatus(replicas=3, active=1, failed=1),
-    }
-
-
-def test_a_lost_pod_counts_as_failed_and_a_waiting_one_as_pending():
-    job = builders.job("ParameterServer", workers=1, ps=1)
-    lost = builders.deleting(builders.pod(job, "ps-0", builders.running()), NOW, grace=30)
-    pods = builders.pod(job, "chief-0", builders.running()), builders.pod(job, "worker-0", builders.unschedulable())
-    assert replica_statuses(builders.views(job, *pods, lost, now=at(45))) == {
-        "chief": ReplicaStatus(replicas=1, active=1),
-        "worker": ReplicaStatus(replicas=1, pending=1),
+        "worker": ReplicaStatus(replicas=4, active=1, pending=1, failed=1),
         "ps": ReplicaStatus(replicas=1, failed=1),
     }

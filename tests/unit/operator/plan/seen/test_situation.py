@@ -24,49 +24,40 @@ def test_the_status_has_what_was_reported_and_the_written_one_has_not():
 def test_a_job_whose_memory_is_lost_goes_on_with_the_pods_that_it_has():
     """As one restored from a backup without `internal`: its pods tell the attempts, and none is made twice."""
     job = builders.job(workers=3, status=builders.at_attempts({"worker-0": 2, "worker-1": 1}))
-    pods = builders.all_pods(job)
-    del pods["worker-2"]
+    pods = builders.all_pods(job, worker_2=None)
     old = builders.pod(job, "worker-0", builders.ended(1), attempt=1)
     running = plan(job, Children((*pods.values(), old)), NOW).status or {}
-    lost = builders.with_status(job, {name: value for name, value in running.items() if name != "internal"})
+    lost = builders.forgotten(builders.with_status(job, running))
     made = builders.plan_answered(lost, Children((*pods.values(), old)), at(5))
-    created = [one.name for one in made.actions if isinstance(one, Create) and one.kind == "Pod"]
-    assert created == ["digits-worker-2-2"]
+    assert builders.pods_made(made) == ["digits-worker-2-2"]
     assert [one.name for one in made.actions if isinstance(one, Delete)] == ["digits-worker-0-1"]
-    assert made.status["internal"]["attempts"] == {
-        "exceptions": {"chief-0": 0, "worker-0": 2, "worker-1": 1},
-        "others": 2,
-    }
+    exceptions = {"chief-0": 0, "worker-0": 2, "worker-1": 1}
+    assert made.status["internal"]["attempts"] == {"exceptions": exceptions, "others": 2}
 
 
 def test_the_public_status_stays_if_the_internal_status_is_lost():
     job = builders.job(checkpoint={"storage": {"volume": {"persistentVolumeClaim": {"claimName": "a"}}}})
     shared = [builders.stored(one) for one in shared_objects(job)]
-    pods = builders.all_pods(job)
-    pods["worker-0"]["status"] = builders.ended(0)
+    pods = builders.all_pods(job, worker_0=builders.ended(0))
     report = {"attempt": 0, "incarnation": 0, "state": "training", "step": 30, "checkpoint": {"step": 20}}
     children = Children((*pods.values(), *shared), {"chief-0": {**report, "restoredStep": 0}})
     before = plan(job, children, NOW).status or {}
-    lost = builders.with_status(job, {name: value for name, value in before.items() if name != "internal"})
+    lost = builders.forgotten(builders.with_status(job, before))
     after = builders.plan_answered(lost, children, at(5))
     assert after.actions == ()
     assert after.events == ()
     assert after.status is not None
-    changing = {"internal", "goodput"}
-    assert {name: value for name, value in after.status.items() if name not in changing} == {
-        name: value for name, value in before.items() if name not in changing
-    }
+    public = before.keys() - {"internal", "goodput"}
+    assert {name: after.status.get(name) for name in public} == {name: before[name] for name in public}
     assert after.status["internal"]["finished"] == before["internal"]["finished"]
 
 
 def test_a_job_that_has_ended_makes_nothing_where_its_memory_is_lost():
     job = builders.job(evaluator=True)
-    pods = builders.all_pods(job)
-    pods["chief-0"]["status"] = builders.ended(0)
-    pods["evaluator-0"]["status"] = builders.ended(0)
+    pods = builders.all_pods(job, chief_0=builders.ended(0), evaluator_0=builders.ended(0))
     ended = plan(job, Children(tuple(pods.values())), NOW).status or {}
     assert ended["phase"] == "Succeeded"
-    lost = builders.with_status(job, {name: value for name, value in ended.items() if name != "internal"})
+    lost = builders.forgotten(builders.with_status(job, ended))
     assert [one for one in plan(lost, Children(), at(60)).actions if isinstance(one, Create)] == []
 
 
