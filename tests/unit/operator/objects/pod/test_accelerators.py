@@ -92,16 +92,16 @@ def test_the_environment_has_the_number_of_the_tasks_gpus() -> None:
     assert gpus_told(job, "chief-0") is None
 
 
-GPU = {"limits": {"nvidia.com/gpu": 1}}
-IN_TEMPLATE = {"template": {"spec": {"containers": [{"name": "tensorflow", "resources": GPU}]}}}
+EIGHT: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
+IN_TEMPLATE: dict[str, Any] = {"template": {"spec": {"containers": [{"name": "tensorflow", **EIGHT}]}}}
 
 
 @pytest.mark.parametrize(
     ("chief", "evaluator", "hidden"),
     [
-        ({"resources": GPU}, {}, True),
+        (EIGHT, {}, True),
         (IN_TEMPLATE, {}, True),
-        ({"resources": GPU}, {"resources": GPU}, False),
+        (EIGHT, EIGHT, False),
         ({}, {}, False),
         ({"template": {"metadata": {}}}, {}, False),
     ],
@@ -124,10 +124,9 @@ def test_parameter_servers_and_coordinators_are_set_to_use_no_gpus(task: str, to
 
 def test_gpus_bring_shared_memory_with_a_limit() -> None:
     job = gpu_job(resources={"limits": {"nvidia.com/gpu": "4"}})
-    volumes, mounts = shared_memory(job, "worker-0")
-    assert volumes == [{"medium": "Memory", "sizeLimit": "4Gi"}]
-    assert mounts == ["dtjob-shm"]
+    assert shared_memory(job, "worker-0") == ([{"medium": "Memory", "sizeLimit": "4Gi"}], ["dtjob-shm"])
     assert shared_memory(job, "chief-0") == ([], [])
+    assert shared_memory(gpu_job(resources={"limits": {"nvidia.com/gpu": 0}}), "worker-0") == ([], [])
 
 
 def test_the_users_own_shared_memory_stays() -> None:
@@ -137,34 +136,15 @@ def test_the_users_own_shared_memory_stays() -> None:
     assert not [one for one in made["volumes"] if one["name"] == "dtjob-shm"]
 
 
-def test_a_task_without_gpus_has_no_shared_memory_volume() -> None:
-    assert shared_memory(gpu_job(), "worker-0") == ([], [])
-    assert shared_memory(gpu_job(resources={"limits": {"nvidia.com/gpu": 0}}), "worker-0") == ([], [])
-
-
-EIGHT: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
-IN_TEMPLATE: dict[str, Any] = {
-    "template": {"spec": {"containers": [{"name": "tensorflow", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]}}
-}
-
-
 @pytest.mark.parametrize(
     ("strategy", "roles", "said"),
     [
-        (
-            "MultiWorkerMirrored",
-            {"chief": {}, "worker": {"replicas": 2, **EIGHT}},
-            "chief asks for 0 nvidia.com/gpu and worker for 8",
-        ),
-        (
-            "MultiWorkerMirrored",
-            {"chief": EIGHT, "worker": {"replicas": 2}},
-            "chief asks for 8 nvidia.com/gpu and worker for 0",
-        ),
-        ("MultiWorkerMirrored", {"chief": EIGHT, "worker": {"replicas": 2, **IN_TEMPLATE}}, ""),
-        ("MultiWorkerMirrored", {"worker": {"replicas": 2, **EIGHT}, "evaluator": {}}, ""),
-        ("MultiWorkerMirrored", {"chief": {}, "worker": {"replicas": 2}}, ""),
-        ("ParameterServer", {"chief": {}, "worker": {"replicas": 2, **EIGHT}, "ps": {"replicas": 1}}, ""),
+        ("MultiWorkerMirrored", {"chief": {}, "worker": EIGHT}, "chief asks for 0 nvidia.com/gpu and worker for 8"),
+        ("MultiWorkerMirrored", {"chief": EIGHT, "worker": {}}, "chief asks for 8 nvidia.com/gpu and worker for 0"),
+        ("MultiWorkerMirrored", {"chief": EIGHT, "worker": IN_TEMPLATE}, ""),
+        ("MultiWorkerMirrored", {"worker": EIGHT, "evaluator": {}}, ""),
+        ("MultiWorkerMirrored", {"chief": {}, "worker": {}}, ""),
+        ("ParameterServer", {"chief": {}, "worker": EIGHT, "ps": {}}, ""),
     ],
 )
 def test_tasks_of_a_group_need_the_same_number_of_gpus(strategy: str, roles: dict[str, Any], said: str) -> None:

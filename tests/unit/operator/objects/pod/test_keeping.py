@@ -40,11 +40,8 @@ def test_a_bucket_and_a_directory_of_this_machine_keep_checkpoints():
 
 def test_the_message_says_what_is_lost_and_what_to_write():
     kept = keeping(builders.job(checkpoint={"storage": {"volume": {"emptyDir": {}}}}), NO_DEFAULTS)
-    assert kept.message == (
-        "checkpoint.storage.volume is an emptyDir volume, and ends with the chief's pod: when that is lost, "
-        "training begins again at step 0; use checkpoint.storage.volumeClaimTemplate, or a "
-        "volume with a persistentVolumeClaim"
-    )
+    for words in ("checkpoint.storage.volume is an emptyDir volume", "begins again at step 0", "volumeClaimTemplate"):
+        assert words in kept.message
 
 
 @pytest.mark.parametrize("volume", [{"emptyDir": {}}, {"ephemeral": {}}, CLAIM])

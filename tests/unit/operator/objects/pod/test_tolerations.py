@@ -17,10 +17,8 @@ def ours(taint: str) -> dict[str, Any]:
 
 
 def test_a_pod_leaves_a_lost_node_after_half_a_minute() -> None:
-    assert pod(builders.job(), builders.task("worker-0"), 0)["spec"]["tolerations"] == [
-        ours(NOT_READY),
-        ours(UNREACHABLE),
-    ]
+    tolerations = pod(builders.job(), builders.task("worker-0"), 0)["spec"]["tolerations"]
+    assert tolerations == [ours(NOT_READY), ours(UNREACHABLE)]
 
 
 @pytest.mark.parametrize(
