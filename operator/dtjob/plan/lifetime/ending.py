@@ -328,6 +328,14 @@ def evaluate_last(situation: Situation) -> EvaluatorDecision:
     return Wait(min(decision.until, gives_up_at)) if isinstance(decision, Wait) else decision
 
 
+def without_quota(situation: Situation) -> GiveUpEvaluation | None:
+    """Decide about the evaluator of a job whose place in its queue is over: one that is not at work gets no pod."""
+    view = evaluator_left(situation)
+    if view is None or view.state is PodState.RUNNING:
+        return None
+    return GiveUpEvaluation(f"{view.task.id} was not done when the job lost its place in its queue; {_WITHOUT}")
+
+
 _WITHOUT = "what was saved last is not evaluated"
 
 

@@ -20,8 +20,9 @@ from dtjob.objects import kueue, labels, shared
 from dtjob.objects.defaults import Defaults
 from dtjob.plan import kueue as places
 from dtjob.plan.actions import Create, Delete, Plan
+from dtjob.plan.failure.decisions import write_ahead
 from dtjob.plan.kueue import Slices
-from dtjob.plan.lifetime.ending import evaluator_left
+from dtjob.plan.lifetime.ending import evaluator_left, without_quota
 from dtjob.plan.lifetime.phase import current_phase
 from dtjob.plan.lifetime.suspension import Pause, is_suspended
 from dtjob.plan.queueing import quota, waiting
@@ -238,8 +239,10 @@ def _after_the_end(draft: Draft, workload: Workload | None) -> Pause | None:
     situation = draft.situation
     if workload is None or workload.finished or workload.is_going:
         # There is no quota any more, so an evaluator that is not at work is not made either.
-        gone = situation.status.queue is not None and situation.children.kueue is Kueue.THERE
-        return _OVER if gone else None
+        if situation.status.queue is None or situation.children.kueue is not Kueue.THERE:
+            return None
+        write_ahead(draft, without_quota(situation))
+        return _OVER
     left = quota.pods_left(situation)
     if not left and (not workload.admitted or evaluator_left(situation) is None):
         outcome = "Succeeded" if situation.status.phase is Phase.SUCCEEDED else "Failed"

@@ -329,6 +329,8 @@ def test_an_eviction_ends_an_evaluator_that_is_still_at_work() -> None:
     story.evict()
     story.settle(at(300))
     assert story.said("Finished") == ("True", "Succeeded")
-    for seconds in (300, 5000):
+    assert story.own("EvaluationGivenUp") == ("True", "EvaluationGivenUp")
+    assert story.look(at(310)).look_again_at is None, "there is nothing to wait for"
+    for seconds in (310, 5000):
         story.settle(at(seconds))
         assert not [name for name in story.tasks if "evaluator" in name]
