@@ -153,6 +153,8 @@ EVENTS: list[tuple[str, Events, str, str]] = [
      "worker-0 ran out of memory (OOMKilled); training restarts from the checkpoint at step 40 or a later one"),
     ("the checkpoint is on the node of the chief's pod", lambda: told_of_failure("chief-0", builders.out_of_memory(), saved=True, checkpoint=ON_A_NODE), "Warning Restarting",
      "chief-0 ran out of memory (OOMKilled); training restarts; the checkpoint at step 40 is on the node of the chief's earlier pod"),
+    ("a program without `checkpoint` tells of one", lambda: told_of_failure("chief-0", builders.out_of_memory(), saved=True), "Warning Restarting",
+     "chief-0 ran out of memory (OOMKilled); training restarts; where the program keeps its checkpoint at step 40 is not known"),
     ("another worker fails of the same incident", lambda: told_of_two_failures(builders.ended(137, at(1), signal=9), builders.ended(137, at(2), signal=9)), "Normal Restarting",
      "worker-0 was killed (SIGKILL); it is replaced, and not counted apart from the failure of worker-1"),
     ("another worker fails with the same exception", lambda: told_of_two_failures(typo(1), typo(2)), "Normal Restarting",
