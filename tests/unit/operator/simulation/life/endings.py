@@ -116,8 +116,9 @@ class Endings(Deadlines, Programs):
         if job.status.get("phase") in ENDED:
             return True
         said = set(Status.read(job.status).internal.finished)
-        if self.uid(name) in self.world.cluster.rules.forged:
-            finished |= said  # of a task without a pod, nobody knows better
+        # While no pod of the task runs, nobody knows better than a forged status.
+        believed = said if self.uid(name) in self.world.cluster.rules.forged else set()
+        finished |= believed
         workers = job.status.get("workers") or {}
         may_be = (workers.get("desired"), self.admitted_workers(name))
         if workers.get("replicas") not in may_be and not said:
@@ -129,7 +130,7 @@ class Endings(Deadlines, Programs):
         may_be_gone = {f"{name}-{id_}-{attempt}" for id_, attempt in tasks if id_ in finished}
         there = set(self.pods(lambda one: labels.controller_uid(one) == job.metadata.uid))
         there -= {pod for pod in there if ignored and self.facts(pod).task == "evaluator-0"}
-        seen = [(self.world.pods[pod], self.facts(pod)) for pod in there]
+        seen = [(self.world.pods[pod], self.facts(pod)) for pod in there if self.facts(pod).task not in believed]
         if any(has_ended(pod) and not has_finished(pod, facts) for pod, facts in seen):
             return False
         owned = [one for kind in SHARED for one in self.world.cluster.of_kind(kind)]

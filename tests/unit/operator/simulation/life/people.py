@@ -145,12 +145,13 @@ class People(Pods):
         name = data.draw(st.sampled_from(self.restarted()))
 
         def change(job: Manifest) -> None:
-            status, count = job["status"], job["status"]["restarts"]["causes"]
+            status = job["status"]
+            count = status.get("restarts", {}).get("causes", {})
             cause = status["internal"]["incident"]["cause"]
             if cause in count:
                 number = count.pop(cause)
                 count["NodeRebooted"] = count.get("NodeRebooted", 0) + number
-                for one in status["incidents"]:
+                for one in status.get("incidents", []):
                     one["reason"] = "NodeRebooted" if one["reason"] == cause else one["reason"]
             status["internal"]["incident"] |= {"cause": "NodeRebooted", "node": "node-1"}
             status |= {"phase": "Rescheduling", "plannedFor": "2026-11-21T10:00:00Z"}
