@@ -6,24 +6,15 @@ import itertools
 import logging
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 import pytest
 
-from dtjob.client.errors import NoCluster
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube import process
 from dtjob.kube.process import LOOP_AGAIN, WELL_AFTER_SECONDS, keep_running
 from dtjob.kube.watching.informer import VersionsWentBack
-from tests.unit.operator.simulation.time import SimulatedLoop
-
-
-@pytest.fixture
-def loop() -> Iterator[SimulatedLoop]:
-    loop = SimulatedLoop()
-    yield loop
-    loop.close()
+from tests.unit.operator.simulation.time import simulated
 
 
 class Lists:
@@ -41,40 +32,39 @@ class Lists:
             raise self.error
 
 
-def test_an_api_server_that_is_away_at_the_start_is_waited_for(loop: SimulatedLoop) -> None:
+async def resync_for(seconds: float, resync: Callable[[bool], Awaitable[None]]) -> None:
+    """Each 180 s."""
+    resyncs = asyncio.create_task(process._resync_forever(resync, 180))  # type: ignore[arg-type]
+    await asyncio.sleep(seconds)
+    resyncs.cancel()
+
+
+@simulated
+async def test_an_api_server_that_is_away_at_the_start_is_waited_for() -> None:
     lists = Lists(9)
-    loop.run_until_complete(process._first_resync(lists))
+    await process._first_resync(lists)
     waits = [later - earlier for earlier, later in zip(lists.tried_at, lists.tried_at[1:], strict=False)]
     assert waits == pytest.approx([0.5, 1, 2, 2, 2, 2, 2, 2, 2], abs=0.01)
 
 
-def test_an_api_server_that_says_when_to_ask_again_is_asked_then(loop: SimulatedLoop) -> None:
+@simulated
+async def test_an_api_server_that_says_when_to_ask_again_is_asked_then() -> None:
     first, later = Lists(1, retry_after=30), Lists(1, retry_after=40)
-    loop.run_until_complete(process._first_resync(first))
+    await process._first_resync(first)
     assert first.tried_at == pytest.approx([0, 30], abs=0.01)
-
-    async def story() -> None:
-        resyncs = asyncio.create_task(process._resync_forever(later, 180))
-        await asyncio.sleep(230)
-        resyncs.cancel()
-
-    loop.run_until_complete(story())
+    await resync_for(230, later)
     assert later.tried_at == pytest.approx([210, 250], abs=0.01)
 
 
-def test_resyncs_come_at_their_times_and_one_that_fails_is_tried_again_later_each_time(loop: SimulatedLoop) -> None:
+@simulated
+async def test_resyncs_come_at_their_times_and_one_that_fails_is_tried_again_later_each_time() -> None:
     lists = Lists(3)
-
-    async def story() -> None:
-        resyncs = asyncio.create_task(process._resync_forever(lists, 180))
-        await asyncio.sleep(600)
-        resyncs.cancel()
-
-    loop.run_until_complete(story())
+    await resync_for(600, lists)
     assert lists.tried_at == pytest.approx([180, 190, 210, 250, 430], abs=0.01)
 
 
-def test_jobs_are_listed_at_each_resync_and_their_pods_once_an_hour(loop: SimulatedLoop) -> None:
+@simulated
+async def test_jobs_are_listed_at_each_resync_and_their_pods_once_an_hour() -> None:
     """A LIST of pods that fails is made again at the next try."""
     asked: list[tuple[float, bool]] = []
 
@@ -83,35 +73,26 @@ def test_jobs_are_listed_at_each_resync_and_their_pods_once_an_hour(loop: Simula
         if len([one for one in asked if one[1]]) == 1:
             raise ClusterError("the API server did not answer")
 
-    async def story() -> None:
-        resyncs = asyncio.create_task(process._resync_forever(resync, 180))
-        await asyncio.sleep(2 * 3600 + 400)
-        resyncs.cancel()
-
-    loop.run_until_complete(story())
+    await resync_for(2 * 3600 + 400, resync)
     assert len(asked) == 43
     assert [moment for moment, children in asked if children] == pytest.approx([3600, 3610, 7210], abs=0.1)
 
 
 @pytest.mark.parametrize(("stopped_after", "done"), [(10.0, True), (3.0, False)])
-def test_work_is_cancelled_when_the_process_is_asked_to_stop(
-    loop: SimulatedLoop, stopped_after: float, done: bool
-) -> None:
-    async def story() -> tuple[bool, bool]:
-        stop, cancelled = asyncio.Event(), False
+@simulated
+async def test_work_is_cancelled_when_the_process_is_asked_to_stop(stopped_after: float, done: bool) -> None:
+    stop, cancelled = asyncio.Event(), False
 
-        async def work() -> None:
-            nonlocal cancelled
-            try:
-                await asyncio.sleep(5)
-            except asyncio.CancelledError:
-                cancelled = True
-                raise
+    async def work() -> None:
+        nonlocal cancelled
+        try:
+            await asyncio.sleep(5)
+        except asyncio.CancelledError:
+            cancelled = True
+            raise
 
-        asyncio.get_running_loop().call_later(stopped_after, stop.set)
-        return await process._unless_stopped(stop, work()), cancelled
-
-    assert loop.run_until_complete(story()) == (done, not done)
+    asyncio.get_running_loop().call_later(stopped_after, stop.set)
+    assert (await process._unless_stopped(stop, work()), cancelled) == (done, not done)
 
 
 async def test_an_error_of_one_part_of_the_work_ends_the_others_and_is_raised() -> None:
@@ -130,13 +111,6 @@ async def test_an_error_of_one_part_of_the_work_ends_the_others_and_is_raised() 
     with pytest.raises(VersionsWentBack):
         await process._unless_stopped(asyncio.Event(), keep_running("Pods", fails), other())
     assert cancelled
-
-
-async def test_without_a_cluster_it_says_so(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "config"
-    kubeconfig.write_text("{}")
-    with pytest.raises(NoCluster):
-        await process.run(process.Options(kubeconfig=str(kubeconfig), resync_seconds=180, report_seconds=5))
 
 
 async def test_a_kueue_that_does_not_answer_holds_up_no_start(caplog: pytest.LogCaptureFixture) -> None:
@@ -167,25 +141,21 @@ class Loop:
             await asyncio.sleep(0)
 
 
-def began(loop: SimulatedLoop, run: Loop, seconds: float) -> list[float]:
-    async def story() -> None:
-        keeping = asyncio.create_task(keep_running("reports", run))
-        await asyncio.sleep(seconds)
-        assert not keeping.done()
-        keeping.cancel()
-        await asyncio.wait([keeping])
-        assert keeping.cancelled()
-
-    loop.run_until_complete(story())
+async def began(run: Loop, seconds: float) -> list[float]:
+    keeping = asyncio.create_task(keep_running("reports", run))
+    await asyncio.sleep(seconds)
+    assert not keeping.done()
+    keeping.cancel()
+    await asyncio.wait([keeping])
+    assert keeping.cancelled()
     return run.began
 
 
 @pytest.mark.parametrize("how", ["raises", "returns", "is cancelled by somebody"])
-def test_a_loop_that_ends_begins_again_ever_later(
-    loop: SimulatedLoop, how: str, caplog: pytest.LogCaptureFixture
-) -> None:
+@simulated
+async def test_a_loop_that_ends_begins_again_ever_later(how: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        moments = began(loop, Loop(how), 100)
+        moments = await began(Loop(how), 100)
     assert [later - earlier for earlier, later in itertools.pairwise(moments)] == pytest.approx(
         [1, 2, 4, 8, 16, LOOP_AGAIN.longest, LOOP_AGAIN.longest], abs=0.05
     )
@@ -193,14 +163,16 @@ def test_a_loop_that_ends_begins_again_ever_later(
     assert ("training.dtjob.dev/role" in caplog.text) == (how == "raises")
 
 
-def test_a_loop_that_ran_well_for_long_begins_again_after_the_shortest_wait(loop: SimulatedLoop) -> None:
-    moments = began(loop, Loop("raises", WELL_AFTER_SECONDS + 1), 1000)
+@simulated
+async def test_a_loop_that_ran_well_for_long_begins_again_after_the_shortest_wait() -> None:
+    moments = await began(Loop("raises", WELL_AFTER_SECONDS + 1), 1000)
     assert moments[-1] - moments[-2] == pytest.approx(WELL_AFTER_SECONDS + 2, abs=0.05)
 
 
-def test_a_loop_ends_when_the_task_that_runs_it_is_cancelled(loop: SimulatedLoop) -> None:
+@simulated
+async def test_a_loop_ends_when_the_task_that_runs_it_is_cancelled() -> None:
     run = Loop("raises", 1000)
-    began(loop, run, 10)
+    await began(run, 10)
     assert (len(run.began), run.cancelled) == (1, 1)
 
 

@@ -4,8 +4,7 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -13,7 +12,7 @@ from dtjob.controller.cluster import ClusterError, Stale
 from dtjob.kube.election.leader import Leader
 from dtjob.kube.election.lease import Election
 from dtjob.kube.endpoints.endpoint import Pulse
-from tests.unit.operator.simulation.time import SimulatedLoop
+from tests.unit.operator.simulation.time import simulated
 
 
 class OneLease:
@@ -53,6 +52,9 @@ class OneLease:
             raise ClusterError("connection refused")
 
 
+AnyLease = TypeVar("AnyLease", bound=OneLease)
+
+
 class Exits(list[float]):
     """When the program began anew."""
 
@@ -60,46 +62,38 @@ class Exits(list[float]):
         self.append(asyncio.get_running_loop().time())
 
 
-@pytest.fixture
-def loop() -> Iterator[SimulatedLoop]:
-    loop = SimulatedLoop()
-    yield loop
-    loop.close()
-
-
 def leader(cluster: OneLease, name: str, exits: Exits) -> Leader:
     return Leader(cluster, Election("system", "dtjob", 15, name), Pulse(), exits)  # type: ignore[arg-type]
 
 
-def test_a_leader_renews_for_ever(loop: SimulatedLoop) -> None:
-    async def story() -> None:
-        cluster, exits = OneLease(), Exits()
-        one = leader(cluster, "a", exits)
-        await one.acquire()
-        await asyncio.sleep(3600)
-        assert exits == []
-        assert cluster.holder == "a"
-        await one.release()
-        assert cluster.holder == ""
-        await asyncio.sleep(60)
-        assert exits == []
+async def leading(cluster: AnyLease) -> tuple[Leader, AnyLease, Exits]:
+    """The leader a, which has the lease."""
+    one = leader(cluster, "a", exits := Exits())
+    await one.acquire()
+    return one, cluster, exits
 
-    loop.run_until_complete(story())
+
+@simulated
+async def test_a_leader_renews_for_ever() -> None:
+    one, cluster, exits = await leading(OneLease())
+    await asyncio.sleep(3600)
+    assert exits == []
+    assert cluster.holder == "a"
+    await one.release()
+    assert cluster.holder == ""
+    await asyncio.sleep(60)
+    assert exits == []
 
 
 @pytest.mark.parametrize("state", ["down", "hanging"])
-def test_a_leader_ends_before_its_lease_does(loop: SimulatedLoop, state: str) -> None:
-    async def story() -> None:
-        cluster, exits = OneLease(), Exits()
-        one = leader(cluster, "a", exits)
-        await one.acquire()
-        await asyncio.sleep(61)
-        cluster.state, gone = state, loop.time()
-        await asyncio.sleep(15)
-        assert exits[0] - gone <= 10
-        await one.release()
-
-    loop.run_until_complete(story())
+@simulated
+async def test_a_leader_ends_before_its_lease_does(state: str) -> None:
+    one, cluster, exits = await leading(OneLease())
+    await asyncio.sleep(61)
+    cluster.state, gone = state, asyncio.get_running_loop().time()
+    await asyncio.sleep(15)
+    assert exits[0] - gone <= 10
+    await one.release()
 
 
 class Slow(OneLease):
@@ -111,17 +105,13 @@ class Slow(OneLease):
         await asyncio.sleep(self.seconds)
 
 
-def test_a_slow_api_server_costs_no_lease(loop: SimulatedLoop) -> None:
-    async def story() -> None:
-        cluster, exits = Slow(), Exits()
-        one = leader(cluster, "a", exits)
-        await one.acquire()
-        cluster.seconds = 2.2
-        await asyncio.sleep(3600)
-        assert (exits, cluster.holder) == ([], "a")
-        await one.release()
-
-    loop.run_until_complete(story())
+@simulated
+async def test_a_slow_api_server_costs_no_lease() -> None:
+    one, cluster, exits = await leading(Slow())
+    cluster.seconds = 2.2
+    await asyncio.sleep(3600)
+    assert (exits, cluster.holder) == ([], "a")
+    await one.release()
 
 
 class OneDeadConnection(OneLease):
@@ -135,69 +125,55 @@ class OneDeadConnection(OneLease):
             await asyncio.sleep(1e9)
 
 
-def test_a_single_hanging_call_does_not_lose_the_lease(loop: SimulatedLoop) -> None:
-    async def story() -> None:
-        cluster, exits = OneDeadConnection(), Exits()
-        one = leader(cluster, "a", exits)
-        await one.acquire()
-        for _ in range(3):
-            cluster.dead = True
-            await asyncio.sleep(20)
-        assert exits == []
-        assert not cluster.dead
-        await one.release()
-
-    loop.run_until_complete(story())
+@simulated
+async def test_a_single_hanging_call_does_not_lose_the_lease() -> None:
+    one, cluster, exits = await leading(OneDeadConnection())
+    for _ in range(3):
+        cluster.dead = True
+        await asyncio.sleep(20)
+    assert exits == []
+    assert not cluster.dead
+    await one.release()
 
 
-def test_a_leader_whose_lease_was_taken_ends(loop: SimulatedLoop) -> None:
-    async def story() -> None:
-        cluster, exits = OneLease(), Exits()
-        one = leader(cluster, "a", exits)
-        await one.acquire()
-        assert cluster.lease
-        cluster._store({**cluster.lease, "spec": {**cluster.lease["spec"], "holderIdentity": "b"}}, 99)
-        await asyncio.sleep(2.5)
-        assert exits
-        await one.release()
-        assert cluster.holder == "b"
-
-    loop.run_until_complete(story())
+@simulated
+async def test_a_leader_whose_lease_was_taken_ends() -> None:
+    one, cluster, exits = await leading(OneLease())
+    assert cluster.lease
+    cluster._store({**cluster.lease, "spec": {**cluster.lease["spec"], "holderIdentity": "b"}}, 99)
+    await asyncio.sleep(2.5)
+    assert exits
+    await one.release()
+    assert cluster.holder == "b"
 
 
-def test_a_standby_follows_a_release_and_a_death(loop: SimulatedLoop) -> None:
-    async def story() -> None:
-        cluster, exits = OneLease(), Exits()
-        one, two, three = (leader(cluster, name, exits) for name in "abc")
-        await one.acquire()
-        waiting = asyncio.create_task(two.acquire())
-        await asyncio.sleep(100)
-        assert not waiting.done()
-        await one.release()
-        await asyncio.sleep(2.1)
-        assert waiting.done()
-        assert cluster.holder == "b"
-        waiting = asyncio.create_task(three.acquire())
-        await asyncio.sleep(5)
-        two._renewing.cancel()  # type: ignore[union-attr]
-        await asyncio.sleep(17.1)
-        assert waiting.done()
-        assert cluster.holder == "c"
-        await asyncio.gather(two.release(), three.release())
-
-    loop.run_until_complete(story())
+@simulated
+async def test_a_standby_follows_a_release_and_a_death() -> None:
+    cluster, exits = OneLease(), Exits()
+    one, two, three = (leader(cluster, name, exits) for name in "abc")
+    await one.acquire()
+    waiting = asyncio.create_task(two.acquire())
+    await asyncio.sleep(100)
+    assert not waiting.done()
+    await one.release()
+    await asyncio.sleep(2.1)
+    assert waiting.done()
+    assert cluster.holder == "b"
+    waiting = asyncio.create_task(three.acquire())
+    await asyncio.sleep(5)
+    two._renewing.cancel()  # type: ignore[union-attr]
+    await asyncio.sleep(17.1)
+    assert waiting.done()
+    assert cluster.holder == "c"
+    await asyncio.gather(two.release(), three.release())
 
 
-def test_release_does_not_wait_for_an_api_server_that_hangs(loop: SimulatedLoop) -> None:
-    async def story() -> None:
-        cluster, exits = OneLease(), Exits()
-        one = leader(cluster, "a", exits)
-        await one.acquire()
-        cluster.state = "hanging"
-        await one.release()
-        assert loop.time() < 12
-
-    loop.run_until_complete(story())
+@simulated
+async def test_release_does_not_wait_for_an_api_server_that_hangs() -> None:
+    one, cluster, _ = await leading(OneLease())
+    cluster.state = "hanging"
+    await one.release()
+    assert asyncio.get_running_loop().time() < 12
 
 
 LOSES = """

@@ -3,6 +3,8 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -21,6 +23,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Silence
 from dtjob.status_client import NoStatus
 from tests.unit.operator import builders
+from tests.unit.operator.kube.waiting import until
 from tests.unit.operator.simulation.operator import job_manifest
 from tests.unit.operator.simulation.time import simulated
 
@@ -35,9 +38,20 @@ def stored(job: Job, *, host: str = "10.0.0.7", **pods: Manifest) -> Store:
     store.apply({**manifest, "status": job.status})
     for task_id, pod in {**builders.all_pods(job), **pods}.items():
         pod["metadata"]["uid"] = task_id
-        pod["status"]["podIP"] = host
+        pod["status"].setdefault("podIP", host)
         store.apply(pod)
     return store
+
+
+@asynccontextmanager
+async def polling(made: reports.Reports) -> AsyncIterator[None]:
+    """Supervisors are asked meanwhile, for as long as a test may take."""
+    task = asyncio.create_task(made.poll_forever())
+    async with asyncio.timeout(20):
+        yield
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
 
 
 def asked(store: Store) -> dict[str, str]:
@@ -116,20 +130,11 @@ def test_workers_are_asked_while_the_chief_of_a_job_with_a_stall_timeout_is_sile
     ]
 
 
-def with_addresses(job: Job) -> Store:
-    """What is known of a job whose chief is at 10.0.0.7 and whose worker is at 10.0.0.8."""
-    store = stored(job)
-    for task, host in (("chief-0", "10.0.0.7"), ("worker-0", "10.0.0.8")):
-        pod = deepcopy(dict(next(one for one in store.children(KEY).objects if one["metadata"]["uid"] == task)))
-        pod["status"]["podIP"] = host
-        pod["metadata"]["resourceVersion"] = str(int(pod["metadata"]["resourceVersion"]) + 1)
-        store.apply(pod)
-    return store
-
-
 async def test_reports_of_workers_are_dropped_once_the_chief_answers_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may not hold when the chief's status cannot be read the next time."""
-    store = with_addresses(builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600}))
+    job = builders.job(workers=1, failurePolicy={"stallTimeoutSeconds": 600})
+    worker = builders.pod(job, "worker-0", {**builders.running(), "podIP": "10.0.0.8"})
+    store = stored(job, **{"worker-0": worker})
     report = {"jobUid": builders.JOB_UID, "attempt": 0}
 
     async def read_status(host: str, port: int) -> dict[str, Any]:
@@ -138,16 +143,12 @@ async def test_reports_of_workers_are_dropped_once_the_chief_answers_again(monke
         return report
 
     monkeypatch.setattr(reports, "read_status", read_status)
-    polling = asyncio.create_task(reports.Reports(store, WorkQueue(), 0.001).poll_forever())
-    async with asyncio.timeout(20):
+    async with polling(reports.Reports(store, WorkQueue(), 0.001)):
         while set(store.children(KEY).reports) != {"worker-0"}:
             await asyncio.sleep(0.001)
         while "worker-0" in store.children(KEY).reports:
             store.set_report(KEY, "chief-0", report)  # as it is asked ever less often
             await asyncio.sleep(0.001)
-    polling.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await polling
 
 
 async def polled(answer: Any, rounds: int = 2) -> tuple[Store, list[JobKey]]:
@@ -164,13 +165,9 @@ async def polled(answer: Any, rounds: int = 2) -> tuple[Store, list[JobKey]]:
             enough.set()
         return answer if isinstance(answer, web.Response) else web.json_response(answer)
 
-    async with serving("/status", status, ("127.0.0.1", port), "--test"):
-        polling = asyncio.create_task(reports.Reports(store, queue, 0.01, lambda: builders.NOW).poll_forever())
-        async with asyncio.timeout(20):
-            await enough.wait()
-        polling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await polling
+    made = reports.Reports(store, queue, 0.01, lambda: builders.NOW)
+    async with serving("/status", status, ("127.0.0.1", port), "--test"), polling(made):
+        await enough.wait()
     return store, [await queue.get() for _ in range(len(queue))]
 
 
@@ -213,12 +210,8 @@ async def test_supervisors_are_asked_again_when_polling_begins_anew(monkeypatch:
     made = reports.Reports(stored(builders.job()), WorkQueue(), 0.001)
     for _ in range(2):
         asked.clear()
-        polling = asyncio.create_task(made.poll_forever())
-        async with asyncio.timeout(5):
+        async with polling(made):
             await asked.wait()
-        polling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await polling
 
 
 async def test_an_object_of_one_job_that_raises_does_not_stop_the_requests_to_others(
@@ -248,13 +241,8 @@ async def test_a_bug_in_one_answer_ends_nothing(monkeypatch: pytest.MonkeyPatch)
         raise RecursionError
 
     monkeypatch.setattr(reports, "read_status", read_status)
-    polling = asyncio.create_task(reports.Reports(stored(builders.job()), WorkQueue(), 0.001).poll_forever())
-    async with asyncio.timeout(20):
-        while tried < 3:
-            await asyncio.sleep(0.001)
-    polling.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await polling
+    async with polling(reports.Reports(stored(builders.job()), WorkQueue(), 0.001)):
+        await until(lambda: tried >= 3)
 
 
 def supervisor(namespace: str, number: int = 0) -> reports.Supervisor:
@@ -310,23 +298,15 @@ async def test_a_supervisor_that_answers_is_asked_beside_300_that_hang(
 
     monkeypatch.setattr(reports, "read_status", read_status)
     monkeypatch.setattr(reports, "supervisors_to_ask", lambda _: found)
-    polling = asyncio.create_task(reports.Reports(Store(), WorkQueue(), 0.001).poll_forever())
-    async with asyncio.timeout(20):
-        while not answers:
-            await asyncio.sleep(0.001)
+    async with polling(reports.Reports(Store(), WorkQueue(), 0.001)):
+        await until(lambda: answers)
         found += [supervisor(f"hung-{number % spread}", number) for number in range(300)]
-        while not hanging:
-            await asyncio.sleep(0.001)
+        await until(lambda: hanging)
         enough = answers + 5
-        while answers < enough:
-            await asyncio.sleep(0.001)
+        await until(lambda: answers >= enough)
         assert most == (reports.AT_ONCE_IN_NAMESPACE if spread == 1 else reports.AT_ONCE)
         found.clear()
-        while hanging:
-            await asyncio.sleep(0.001)
-    polling.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await polling
+        await until(lambda: not hanging)
 
 
 async def _hang(seconds: float = 3.0) -> None:
@@ -335,7 +315,8 @@ async def _hang(seconds: float = 3.0) -> None:
 
 
 @pytest.mark.parametrize("missed", [0, 1], ids=["a new one", "one that missed a request"])
-def test_no_supervisor_that_answers_waits_behind_500_silent_ones_of_its_namespace(
+@simulated
+async def test_no_supervisor_that_answers_waits_behind_500_silent_ones_of_its_namespace(
     monkeypatch: pytest.MonkeyPatch, missed: int
 ) -> None:
     found, answered, left = [supervisor("a", number) for number in range(500)], list[float](), missed
@@ -349,21 +330,15 @@ def test_no_supervisor_that_answers_waits_behind_500_silent_ones_of_its_namespac
         answered.append(asyncio.get_running_loop().time())
         return {}
 
-    @simulated
-    async def story() -> None:
-        polling = asyncio.create_task(reports.Reports(Store(), WorkQueue(), 5.0).poll_forever())
-        await asyncio.sleep(600)
-        found.append(well)
-        began = asyncio.get_running_loop().time()
-        while not answered:
-            await asyncio.sleep(1.0)
-        polling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await polling
-        waited.append(answered[0] - began)
-
-    waited: list[float] = []
     monkeypatch.setattr(reports, "read_status", read_status)
     monkeypatch.setattr(reports, "supervisors_to_ask", lambda _: found)
-    story()
-    assert waited[0] <= 20
+    task = asyncio.create_task(reports.Reports(Store(), WorkQueue(), 5.0).poll_forever())
+    await asyncio.sleep(600)
+    found.append(well)
+    began = asyncio.get_running_loop().time()
+    while not answered:
+        await asyncio.sleep(1.0)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert answered[0] - began <= 20

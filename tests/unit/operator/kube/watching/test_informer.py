@@ -20,8 +20,9 @@ from dtjob.kube.watching import informer
 from dtjob.kube.watching.informer import Informer, VersionsWentBack, resync, take_in
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
+from tests.unit.operator.kube.waiting import until
 from tests.unit.operator.simulation.operator import job_manifest
-from tests.unit.operator.simulation.time import SimulatedLoop
+from tests.unit.operator.simulation.time import simulated
 
 KEY = ("default", "digits")
 Page = tuple[list[Manifest], int]
@@ -84,12 +85,6 @@ async def due(queue: WorkQueue[JobKey]) -> list[JobKey]:
     for key in keys:
         queue.done(key)
     return keys
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():
-            await asyncio.sleep(0.001)
 
 
 # Lists
@@ -281,20 +276,16 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(informer, "RECONNECT_SECONDS", 0.001)
 
 
-def test_a_watch_that_is_told_when_to_ask_again_waits_for_so_long() -> None:
-    loop, cluster, busy = SimulatedLoop(), Cluster(), ApiError(429, "TooManyRequests", "later")
+@simulated
+async def test_a_watch_that_is_told_when_to_ask_again_waits_for_so_long() -> None:
+    cluster, busy = Cluster(), ApiError(429, "TooManyRequests", "later")
     busy.retry_after = 30
-
-    async def story() -> list[int]:
-        async with watching(cluster, Store()):
-            cluster.events.put_nowait(busy)
-            await asyncio.sleep(29)
-            before = len(cluster.asked)
-            await asyncio.sleep(2)
-            return [before, len(cluster.asked)]
-
-    assert loop.run_until_complete(story()) == [2, 3]
-    loop.close()
+    async with watching(cluster, Store()):
+        cluster.events.put_nowait(busy)
+        await asyncio.sleep(29)
+        assert len(cluster.asked) == 2
+        await asyncio.sleep(2)
+        assert len(cluster.asked) == 3
 
 
 @pytest.mark.usefixtures("quick")

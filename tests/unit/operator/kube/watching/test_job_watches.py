@@ -4,7 +4,7 @@
 import ast
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -17,14 +17,7 @@ from dtjob.kube.watching.job_watches import have_missed_one, watch_forever
 from dtjob.kube.watching.namespaces import Watched
 from dtjob.times import rfc3339
 from tests.unit.operator.builders import NOW
-from tests.unit.operator.simulation.time import SimulatedLoop
-
-
-@pytest.fixture
-def loop() -> Iterator[SimulatedLoop]:
-    loop = SimulatedLoop()
-    yield loop
-    loop.close()
+from tests.unit.operator.simulation.time import simulated
 
 
 class Watches:
@@ -71,105 +64,87 @@ async def watch_for(seconds: float, watches: Watches, watched: Watched, resync=n
     assert watches.under_way == 0, "a watch outlives the operator"
 
 
-def test_other_namespaces_are_watched_as_soon_as_a_resync_finds_them(loop: SimulatedLoop) -> None:
-    async def story() -> Watches:
-        watches, watched = Watches(), Watched(["a", "b"])
-        after(5, lambda: watched.note({"b": "pods is forbidden"}))
-        after(6, lambda: watched.note({"b": "pods is forbidden"}))
-        after(8, lambda: watched.note({}))
-        await watch_for(10, watches, watched)
-        return watches
-
-    assert loop.run_until_complete(story()).begun == [(0, ["a", "b"]), (5, ["a"]), (8, ["a", "b"])]
+@simulated
+async def test_other_namespaces_are_watched_as_soon_as_a_resync_finds_them() -> None:
+    watches, watched = Watches(), Watched(["a", "b"])
+    after(5, lambda: watched.note({"b": "pods is forbidden"}))
+    after(6, lambda: watched.note({"b": "pods is forbidden"}))
+    after(8, lambda: watched.note({}))
+    await watch_for(10, watches, watched)
+    assert watches.begun == [(0, ["a", "b"]), (5, ["a"]), (8, ["a", "b"])]
 
 
-def test_no_namespace_left_is_not_the_whole_cluster(loop: SimulatedLoop) -> None:
-    async def story() -> Watches:
-        watches, watched = Watches(), Watched(["a"])
-        watched.note({"a": "pods is forbidden"})
-        after(5, lambda: watched.note({}))
-        await watch_for(10, watches, watched)
-        return watches
-
-    assert loop.run_until_complete(story()).begun == [(5, ["a"])]
+@simulated
+async def test_no_namespace_left_is_not_the_whole_cluster() -> None:
+    watches, watched = Watches(), Watched(["a"])
+    watched.note({"a": "pods is forbidden"})
+    after(5, lambda: watched.note({}))
+    await watch_for(10, watches, watched)
+    assert watches.begun == [(5, ["a"])]
 
 
-def test_a_refused_watch_costs_a_resync_and_not_the_process(
-    loop: SimulatedLoop, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def story() -> Watches:
-        watches, watched = Watches(fails_after=1), Watched(["a", "b"])
+@simulated
+async def test_a_refused_watch_costs_a_resync_and_not_the_process(caplog: pytest.LogCaptureFixture) -> None:
+    watches, watched = Watches(fails_after=1), Watched(["a", "b"])
 
-        async def resync() -> None:
-            watches.fails_after = None
-            watched.note({"b": "pods is forbidden"})
+    async def resync() -> None:
+        watches.fails_after = None
+        watched.note({"b": "pods is forbidden"})
 
-        await watch_for(10, watches, watched, resync)
-        return watches
-
-    watches = loop.run_until_complete(story())
+    await watch_for(10, watches, watched, resync)
     assert [namespaces for _, namespaces in watches.begun] == [["a", "b"], ["a"]]
     assert "the watches ended (pods is forbidden)" in caplog.text
 
 
-def test_a_bug_in_a_resync_is_logged_with_its_trace(loop: SimulatedLoop, caplog: pytest.LogCaptureFixture) -> None:
-    async def story() -> None:
-        async def resync() -> None:
-            raise KeyError("kueue")
+@simulated
+async def test_a_bug_in_a_resync_is_logged_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
+    async def resync() -> None:
+        raise KeyError("kueue")
 
-        await watch_for(10, Watches(fails_after=1), Watched([]), resync)
-
-    loop.run_until_complete(story())
+    await watch_for(10, Watches(fails_after=1), Watched([]), resync)
     ended, *cannot = caplog.records
     assert ended.getMessage().startswith("the watches ended")
     assert not ended.exc_info
     assert [(one.getMessage()[:24], bool(one.exc_info)) for one in cannot[:1]] == [("the watches cannot begin", True)]
 
 
-def test_a_watch_that_just_ends_is_a_failure_too(loop: SimulatedLoop) -> None:
-    async def story() -> int:
-        begun = 0
+@simulated
+async def test_a_watch_that_just_ends_is_a_failure_too() -> None:
+    begun = 0
 
-        async def spawn(_: list[str]) -> list[asyncio.Task[None]]:
-            nonlocal begun
-            begun += 1
-            return [asyncio.create_task(nothing() if begun == 1 else asyncio.sleep(1000))]
+    async def spawn(_: list[str]) -> list[asyncio.Task[None]]:
+        nonlocal begun
+        begun += 1
+        return [asyncio.create_task(nothing() if begun == 1 else asyncio.sleep(1000))]
 
-        watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
-        await asyncio.sleep(5)
-        watching.cancel()
-        await asyncio.wait([watching])
-        return begun
-
-    assert loop.run_until_complete(story()) == 2
+    watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
+    await asyncio.sleep(5)
+    watching.cancel()
+    await asyncio.wait([watching])
+    assert begun == 2
 
 
-def test_watches_that_keep_failing_begin_soon_and_not_at_once(loop: SimulatedLoop) -> None:
-    async def story() -> Watches:
-        watches = Watches(fails_after=0)
-        await watch_for(30, watches, Watched([]))
-        return watches
-
-    begun = [moment for moment, _ in loop.run_until_complete(story()).begun]
+@simulated
+async def test_watches_that_keep_failing_begin_soon_and_not_at_once() -> None:
+    watches = Watches(fails_after=0)
+    await watch_for(30, watches, Watched([]))
+    begun = [moment for moment, _ in watches.begun]
     waits = [later - earlier for earlier, later in pairwise(begun)]
     assert waits == pytest.approx([1, 2, 4, 5, 5, 5, 5], abs=0.2)
 
 
-def test_watches_begin_again_only_once_the_api_server_serves_jobs(loop: SimulatedLoop) -> None:
+@simulated
+async def test_watches_begin_again_only_once_the_api_server_serves_jobs() -> None:
     """kopf asks once which kinds there are, when it begins."""
+    watches = Watches(fails_after=1)
 
-    async def story() -> Watches:
-        watches = Watches(fails_after=1)
+    async def resync() -> None:
+        if asyncio.get_running_loop().time() < 20:
+            raise ClusterError("the API server knows no DistributedTrainingJob")
+        watches.fails_after = None
 
-        async def resync() -> None:
-            if asyncio.get_running_loop().time() < 20:
-                raise ClusterError("the API server knows no DistributedTrainingJob")
-            watches.fails_after = None
-
-        await watch_for(40, watches, Watched([]), resync)
-        return watches
-
-    first, second = loop.run_until_complete(story()).begun
+    await watch_for(40, watches, Watched([]), resync)
+    first, second = watches.begun
     assert first[0] == 0
     assert 20 < second[0] < 26
 
@@ -195,22 +170,20 @@ def test_nothing_private_of_kopf_is_imported() -> None:
 
 
 @pytest.mark.usefixtures("tasks_end_unheard")
-def test_a_watch_that_does_not_end_holds_up_nothing(loop: SimulatedLoop, caplog: pytest.LogCaptureFixture) -> None:
-    async def story() -> float:
-        async def stubborn() -> None:
-            for _ in range(3):
-                with contextlib.suppress(asyncio.CancelledError):
-                    await asyncio.sleep(1000)
+@simulated
+async def test_a_watch_that_does_not_end_holds_up_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async def stubborn() -> None:
+        for _ in range(3):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(1000)
 
-        async def spawn(_: list[str]) -> list[asyncio.Task[None]]:
-            return [asyncio.create_task(stubborn(), name="watcher for pods")]
+    async def spawn(_: list[str]) -> list[asyncio.Task[None]]:
+        return [asyncio.create_task(stubborn(), name="watcher for pods")]
 
-        watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
-        await asyncio.sleep(5)
-        watching.cancel()
-        began = asyncio.get_running_loop().time()
-        await asyncio.wait([watching])
-        return asyncio.get_running_loop().time() - began
-
-    assert loop.run_until_complete(story()) < 20
+    watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
+    await asyncio.sleep(5)
+    watching.cancel()
+    began = asyncio.get_running_loop().time()
+    await asyncio.wait([watching])
+    assert asyncio.get_running_loop().time() - began < 20
     assert "watcher for pods does not end" in caplog.text

@@ -16,7 +16,7 @@ from dtjob.kube.api_error import ApiError
 from dtjob.kube.calls.client import Kube
 from dtjob.kube.watching.informer import Informer
 from dtjob.kube.watching.namespaces import LOOK, Watched, look_for_refused
-from tests.unit.operator.simulation.time import SimulatedLoop
+from tests.unit.operator.simulation.time import simulated
 
 
 async def test_a_refused_namespace_is_not_watched_until_it_answers(caplog: pytest.LogCaptureFixture):
@@ -33,11 +33,6 @@ async def test_a_refused_namespace_is_not_watched_until_it_answers(caplog: pytes
     watched.note({})
     assert (watched.namespaces, watched.changed.is_set()) == (["a", "b"], True)
     assert caplog.messages[1:] == ["namespace b answers again"]
-
-
-def test_the_whole_cluster_is_no_list_of_namespaces():
-    assert Watched([]).whole_cluster
-    assert not Watched(["a"]).whole_cluster
 
 
 class Namespaces:
@@ -60,45 +55,36 @@ class Namespaces:
         return [Informer(cast(Kube, self), kind, store, queue, namespaces) for kind in (*LISTED_KINDS, KIND)]
 
 
-def test_a_refused_namespace_is_asked_for_until_it_answers():
+@simulated
+async def test_a_refused_namespace_is_asked_for_until_it_answers():
     """Else the next resync finds it, minutes later. Those that answer are not listed for its sake."""
-
-    async def story() -> None:
-        kube, watched = Namespaces(), Watched(["a", "b", "c"])
-        looking = asyncio.create_task(look_for_refused(kube.informers("a", "b", "c"), watched))
-        await asyncio.sleep(20)
-        assert kube.asked == []
-        watched.note(dict.fromkeys(("b", "c"), "pods is forbidden"))
-        await asyncio.sleep(10)
-        assert watched.namespaces == ["a"]
-        assert sorted(map(str, kube.asked)) == ["b", "b", "c", "c"]
-        watched.changed.clear()
-        kube.answering, kube.asked = {"b"}, []
-        await asyncio.sleep(10)
-        looking.cancel()
-        assert watched.namespaces == ["a", "b"]
-        assert watched.changed.is_set()
-        assert sorted(map(str, kube.asked)) == ["b"] * 5 + ["c"]
-
-    loop = SimulatedLoop()
-    loop.run_until_complete(story())
-    loop.close()
+    kube, watched = Namespaces(), Watched(["a", "b", "c"])
+    looking = asyncio.create_task(look_for_refused(kube.informers("a", "b", "c"), watched))
+    await asyncio.sleep(20)
+    assert kube.asked == []
+    watched.note(dict.fromkeys(("b", "c"), "pods is forbidden"))
+    await asyncio.sleep(10)
+    assert watched.namespaces == ["a"]
+    assert sorted(map(str, kube.asked)) == ["b", "b", "c", "c"]
+    watched.changed.clear()
+    kube.answering, kube.asked = {"b"}, []
+    await asyncio.sleep(10)
+    looking.cancel()
+    assert watched.namespaces == ["a", "b"]
+    assert watched.changed.is_set()
+    assert sorted(map(str, kube.asked)) == ["b"] * 5 + ["c"]
 
 
-def test_a_namespace_that_answers_only_in_part_stays_refused_and_is_listed_ever_less_often():
-    async def story() -> list[str]:
-        kube, watched = Namespaces(), Watched(["a", "b"])
-        kube.answering, kube.forbidden = {"b"}, "NetworkPolicy"
-        watched.note({"b": "networkpolicies is forbidden"})
-        looking = asyncio.create_task(look_for_refused(kube.informers("a", "b"), watched))
-        await asyncio.sleep(600)
-        assert len(kube.asked) <= 3 * (600 / LOOK.longest + 3)
-        looking.cancel()
-        return watched.namespaces
-
-    loop = SimulatedLoop()
-    assert loop.run_until_complete(story()) == ["a"]
-    loop.close()
+@simulated
+async def test_a_namespace_that_answers_only_in_part_stays_refused_and_is_listed_ever_less_often():
+    kube, watched = Namespaces(), Watched(["a", "b"])
+    kube.answering, kube.forbidden = {"b"}, "NetworkPolicy"
+    watched.note({"b": "networkpolicies is forbidden"})
+    looking = asyncio.create_task(look_for_refused(kube.informers("a", "b"), watched))
+    await asyncio.sleep(600)
+    assert len(kube.asked) <= 3 * (600 / LOOK.longest + 3)
+    looking.cancel()
+    assert watched.namespaces == ["a"]
 
 
 def test_a_namespace_that_was_not_asked_stays_as_it_is():

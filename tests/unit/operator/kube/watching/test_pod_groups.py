@@ -2,7 +2,6 @@
 """Which PodGroups an API server serves, and which of ours there are."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator.builders import job
 from tests.unit.operator.kube.pod_group_server import KUBERNETES, VOLCANO, Server
+from tests.unit.operator.kube.waiting import until
 
 KEY: JobKey = ("default", "digits")
 
@@ -74,20 +74,6 @@ async def test_a_cluster_without_gangs_is_asked_nothing():
     assert server.calls == []
 
 
-async def test_listed_pod_groups_are_stored_and_missing_ones_are_removed():
-    server, store = Server(), Store()
-    store.apply(stored())
-    server.groups = [group()]
-    looking = of(server, store)
-    assert await due(looking) == {("default", "digits")}
-    assert [one["kind"] for one in store.children(("default", "digits")).objects] == [KUBERNETES]
-    assert await due(looking) == set()
-    server.groups = []
-    assert await due(looking) == {("default", "digits")}
-    assert store.children(("default", "digits")).objects == ()
-    assert server.calls == [f"LIST {KUBERNETES} None"] * 3
-
-
 @pytest.mark.parametrize(
     "error", [NotServed("no kind"), ApiError(403, "Forbidden", "no"), ApiError(503, "", "away")], ids=str
 )
@@ -135,12 +121,6 @@ async def test_pod_groups_that_may_not_be_listed_are_not_watched():
     assert server.calls == [f"LIST {KUBERNETES} None"]
 
 
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not holds():
-            await asyncio.sleep(0.001)
-
-
 async def test_a_list_that_is_older_than_an_earlier_one_ends_the_watches():
     server, store = Server(), Store()
     store.apply(stored())
@@ -150,17 +130,3 @@ async def test_a_list_that_is_older_than_an_earlier_one_ends_the_watches():
     await server.events.put(VersionsWentBack("the list of PodGroups is of version 59"))
     with pytest.raises(VersionsWentBack):
         await asyncio.wait_for(watching, 10)
-
-
-def test_a_deleted_pod_group_is_removed_from_the_store():
-    store = Store()
-    store.apply(stored())
-    store.apply(group())
-    kind, name = KUBERNETES, group()["metadata"]["name"]
-    store.forget_deleted(("default", "digits"), kind, name, "an earlier one", gone=False)
-    assert len(store.children(("default", "digits")).objects) == 1
-    store.forget_deleted(("default", "digits"), kind, name, "group-digits", gone=False)
-    assert store.children(("default", "digits")).objects == ()
-    # It may stay until its pods are gone: what is made under its name waits for that.
-    assert not store.is_gone("group-digits")
-    assert store.apply(group(version=51)) == ("default", "digits")

@@ -2,7 +2,6 @@
 """Workloads in the store, while Kueue comes and goes."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
+from tests.unit.operator.kube.waiting import until
 from tests.unit.operator.queued import queued_job
 from tests.unit.operator.simulation.operator import job_manifest
 
@@ -79,49 +79,25 @@ def known(store: Store) -> list[Any]:
     return [one for one in store.children(KEY).objects if one["kind"] == kueue.KIND]
 
 
-async def until(holds: Any) -> None:
-    async with asyncio.timeout(10):
-        while not holds():
-            await asyncio.sleep(0.005)
-
-
-async def test_whether_kueue_is_there_is_unknown_before_the_first_list() -> None:
-    assert made(Cluster())[1].children(KEY).kueue is Kueue.UNKNOWN
-
-
 async def test_without_kueue_no_workloads_are_listed_and_jobs_are_due() -> None:
     workloads, store, queue = made(Cluster(there=False))
+    assert store.children(KEY).kueue is Kueue.UNKNOWN
     assert await workloads.resync() is False
     assert store.kueue is Kueue.ABSENT
     assert await queue.get() == KEY
 
 
-async def test_an_operator_without_the_right_says_so() -> None:
-    cluster = Cluster()
-    cluster.refuses = ApiError(403, "Forbidden", "no")
-    workloads, store, _ = made(cluster)
-    assert await workloads.resync() is False
-    assert store.kueue is Kueue.FORBIDDEN
-
-
-async def test_listed_workloads_are_stored_and_missing_ones_are_removed() -> None:
-    cluster = Cluster(workload(40))
-    workloads, store, _ = made(cluster)
-    assert await workloads.resync() is True
-    assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
-    cluster.found, cluster.version = [], 60
-    await workloads.resync()
-    assert known(store) == []
-
-
 async def test_an_api_server_that_is_away_takes_nothing_back() -> None:
     cluster = Cluster(workload(40))
     workloads, store, _ = made(cluster)
-    await workloads.resync()
+    assert await workloads.resync() is True
     cluster.refuses = ApiError(500, "", "away")
-    with contextlib.suppress(ClusterError):
+    with pytest.raises(ApiError, match="away"):
         await workloads.resync()
     assert (store.kueue, len(known(store))) == (Kueue.THERE, 1)
+    cluster.refuses = ApiError(403, "Forbidden", "no")
+    assert await workloads.resync() is False
+    assert store.kueue is Kueue.FORBIDDEN
 
 
 async def test_workloads_are_watched_for_as_long_as_there_is_kueue() -> None:
