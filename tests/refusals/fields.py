@@ -41,7 +41,7 @@ KINDS = [
         job("mirrored"),
         "spec.strategy",
         '"Mirrored"',
-        or_says=("spec.strategy: must be one of", "Mirrored"),
+        or_says=("spec.strategy: must be one of", "not 'mirrored': write Mirrored"),
     ),
     *(
         bad(

@@ -81,7 +81,3 @@ def test_every_default_is_described() -> None:
             continue
         said = default if isinstance(default, str) else json.dumps(default)
         assert re.search(rf"Defaults to \"?{said}\"?\.|\b{said} \(the default\)", schema["description"]), path
-
-
-def test_the_kind_says_first_that_it_is_for_tensorflow() -> None:
-    assert definition.schema()["description"].startswith("TensorFlow ")

@@ -3,7 +3,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -11,11 +10,10 @@ from dtjob.api.spec.failure_rules import Signal
 from dtjob.crd.answers.problems import problems, to_job, useless_fields
 from dtjob.plan.failure.cause import evidence_of
 from dtjob.plan.failure.rules import match
-from tests.refusals.elastic import ELASTIC_BEFORE, ELASTIC_CHANGES, ELASTIC_CHANGES_TAKEN, elastic
+from tests.refusals.elastic import elastic
 from tests.refusals.failure_rules import evaluated
-from tests.refusals.manifests import Bad, job
+from tests.refusals.manifests import job
 from tests.unit.operator import builders
-from tests.unit.operator.crd.changed import problems_of_change
 
 EVIDENCE = [evidence_of({"metadata": {"name": "a"}, "status": builders.ended(code)}) for code in range(256)]
 """Of a pod that ended so."""
@@ -51,18 +49,6 @@ NUMBER = st.integers(1, 20)
 def test_replicas_lie_between_min_and_max_replicas(count: int, least: int | None, most: int | None) -> None:
     found = problems(elastic(replicas=count, least=least, most=most))
     assert (found == []) is ((least or 1) <= count <= (most or 4000))
-
-
-@pytest.mark.parametrize("row", ELASTIC_CHANGES, ids=[row.name for row in ELASTIC_CHANGES])
-def test_bad_changes_of_an_elastic_job_are_refused(row: Bad) -> None:
-    said = " | ".join(str(problem) for problem in problems_of_change(row.manifest, ELASTIC_BEFORE))
-    for part in row.says:
-        assert part in said
-
-
-@pytest.mark.parametrize("name", ELASTIC_CHANGES_TAKEN)
-def test_the_number_of_elastic_workers_may_change(name: str) -> None:
-    assert problems_of_change(ELASTIC_CHANGES_TAKEN[name], ELASTIC_BEFORE) == []
 
 
 @settings(max_examples=30)
