@@ -16,9 +16,13 @@ from dtjob.manifests.job_file import read_job
 from dtjob.manifests.script import Script
 
 
-def test_dry_run_prints_a_manifest_of_the_same_job(dtjob, tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("train.py").touch()
+
+
+def test_dry_run_prints_a_manifest_of_the_same_job(dtjob, tmp_path):
     options = ("train.py", "--workers", 2, "--dry-run")
     code, as_yaml, _ = dtjob("run", *options, "-o", "yaml", "--", "--epochs", 3)
     assert code == 0
@@ -38,9 +42,7 @@ def test_dry_run_prints_a_manifest_of_the_same_job(dtjob, tmp_path, monkeypatch)
         (["--checkpoint", "gs://bucket/kept"], {}),
     ],
 )
-def test_a_script_is_saved_after_each_epoch_on_this_machine(dtjob, tmp_path, monkeypatch, options, often):
-    monkeypatch.chdir(tmp_path)
-    Path("train.py").touch()
+def test_a_script_is_saved_after_each_epoch_on_this_machine(dtjob, options, often):
     made = json.loads(dtjob("run", "train.py", *options, "--dry-run", "-o", "json")[1])
     del made["spec"]["checkpoint"]["storage"]
     assert made["spec"]["checkpoint"] == often
@@ -70,26 +72,20 @@ def test_words_give_the_same_script_again_without_the_values_of_variables():
     assert words(Script(Path("job.yaml"))) == ["job.yaml"]
 
 
-def test_a_fresh_run_does_not_go_on_from_checkpoints_of_another(dtjob, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("train.py").touch()
+def test_a_fresh_run_does_not_go_on_from_checkpoints_of_another(dtjob, tmp_path):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "ckpt-5.index").touch()
     code, _, err = dtjob("run", "train.py", "--fresh", "--checkpoint", "kept")
     assert (code, "holds checkpoints" in err) == (2, True)
 
 
-def test_dry_run_prints_no_manifest_that_would_be_refused(dtjob, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("train.py").touch()
+def test_dry_run_prints_no_manifest_that_would_be_refused(dtjob):
     code, out, err = dtjob("run", "train.py", "--checkpoint", "http://bucket", "--dry-run")
     assert (code, out) == (2, "")
     assert "checkpoint.storage" in err
 
 
-def test_options_of_a_cluster_are_refused_with_a_sentence_each(dtjob, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("train.py").touch()
+def test_options_of_a_cluster_are_refused_with_a_sentence_each(dtjob):
     for option, why in ONLY_IN_A_CLUSTER.items():
         code, out, err = dtjob("run", "train.py", option, "a")
         assert (code, out, err) == (2, "", f"dtjob: {option}: goes with dtjob submit; {why}\n")
@@ -102,8 +98,6 @@ def test_run_takes_every_option_of_submit_or_says_why_not():
 
 
 def test_gpus_that_this_machine_lacks_are_refused_before_anything_starts(dtjob, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("train.py").touch()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     code, _, err = dtjob("run", "train.py", "--workers", 2, "--gpus", 1)
     assert (code, err.splitlines()) == (

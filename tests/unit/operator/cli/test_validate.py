@@ -65,15 +65,6 @@ def test_all_that_is_wrong_is_said_after_the_last_file(good: Path, tmp_path: Pat
     assert [line.partition(": ")[0] for line in wrong.value.lines] == [str(bad), str(worse)]
 
 
-@pytest.mark.parametrize("command", ["validate", "explain", "run"])
-def test_metadata_that_no_api_server_takes_is_said_by_every_command(dtjob, tmp_path, command):
-    file = tmp_path / "job.yaml"
-    file.write_text(GOOD.replace("{name: digits}", "{name: digits, labels: [team]}"))
-    code, out, err = dtjob(command, file)
-    assert (code, out) == (2, "")
-    assert err == f"dtjob: {file}: metadata.labels: must be a mapping (names with values), not a list\n"
-
-
 def test_warnings_say_what_a_job_may_not_be_meant_to_do(dtjob, good: Path) -> None:
     err = dtjob("validate", good)[2]
     assert err.startswith(f"warning: {good}: checkpoint.storage.volume is an emptyDir volume")

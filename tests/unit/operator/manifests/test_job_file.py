@@ -24,6 +24,10 @@ BAD_FILES = {
         GOOD.replace("replicas: 2", "replicas: 0"),
         "spec.replicaSpecs.worker.replicas: must be at least 1",
     ),
+    "metadata that no API server takes": (
+        GOOD.replace("{name: digits}", "{name: digits, labels: [team]}"),
+        "metadata.labels: must be a mapping (names with values), not a list\n",
+    ),
     "an unknown field": (GOOD.replace("image:", "picture: x\n  image:"), "spec.picture: is an unknown field"),
     "a broken rule": (GOOD.replace("MultiWorkerMirrored", "Mirrored"), "spec.replicaSpecs"),
 }

@@ -29,8 +29,11 @@ def ended(phase: str) -> dict[str, object]:
     return {"type": "MODIFIED", "object": found}
 
 
-def test_the_options_of_a_function_reach_the_manifest(client: dtjob.Client, server: ApiServer) -> None:
-    server.answer("POST /api/v1/namespaces/team/configmaps", {"metadata": {"name": "train-source"}})
+def test_a_function_is_sent_as_its_source_and_its_options_reach_the_manifest(
+    client: dtjob.Client, server: ApiServer
+) -> None:
+    files = "/api/v1/namespaces/team/configmaps"
+    server.answer(f"POST {files}", {"metadata": {"name": "train-source"}})
     server.answer(f"POST {JOBS}", {"metadata": {"name": "train", "uid": "u"}})
     client.train(
         train,
@@ -41,10 +44,16 @@ def test_the_options_of_a_function_reach_the_manifest(client: dtjob.Client, serv
         env={"A": "1"},
         env_from_secrets=["wandb"],
         mounts=["images:/data:ro"],
+        requirements="numpy\n",
         checkpoint="gs://bucket/train",
         settings={"spec.failurePolicy.maxRestarts": 3, "spec.program.args": ["--fast"], "spec.image": "1"},
     )
-    (made,) = [body for method, path, body in server.asked if method == "POST" and path.startswith(JOBS)]
+    sent, made = (
+        next(body for method, path, body in server.asked if method == "POST" and path.startswith(where))
+        for where in (files, JOBS)
+    )
+    assert "def train(epochs: int):" in sent["data"]["train.py"]
+    assert sent["data"]["requirements.txt"] == "numpy\n"
     spec = made["spec"]
     assert spec["program"]["env"] == [{"name": "A", "value": "1"}]
     assert spec["program"]["envFrom"] == [{"secretRef": {"name": "wandb"}}]
@@ -141,16 +150,6 @@ def test_the_client_warns_of_what_a_job_may_not_be_meant_to_do(server: ApiServer
 
 def train(epochs: int):
     print(epochs)
-
-
-def test_a_function_is_sent_as_its_source(server: ApiServer, client: dtjob.Client) -> None:
-    files = "/api/v1/namespaces/team/configmaps"
-    server.answer(f"POST {files}", {})
-    server.answer(f"POST {JOBS}", stored())
-    client.train(train, {"epochs": 3}, workers=2, requirements="numpy\n")
-    made = next(body for method, path, body in server.asked if method == "POST" and path.startswith(files))
-    assert "def train(epochs: int):" in made["data"]["train.py"]
-    assert made["data"]["requirements.txt"] == "numpy\n"
 
 
 def test_without_a_cluster_there_are_no_jobs_to_list() -> None:

@@ -21,6 +21,7 @@ def test_a_browser_gets_the_rows_that_have_changed_and_those_that_are_gone() -> 
     _, then = hub.since(version, known)
     assert [(row["name"], row["phase"]) for row in then["rows"]] == [("b", "Failed")]
     assert then["gone"] == [("team", "a")]
+    assert hub.job(("team", "a")) is None
 
 
 def test_curves_are_collected_from_each_status_and_report() -> None:
@@ -33,10 +34,5 @@ def test_curves_are_collected_from_each_status_and_report() -> None:
     assert found["evaluator accuracy"] == ([200], [0.9])
     assert found["steps_per_second"] == ([251], [9.5])
     assert hub.curves(("team", "other")) == []
-
-
-def test_a_deleted_job_leaves_nothing() -> None:
-    hub = Hub()
-    hub.take([("ADDED", named("a", **RUNNING)), ("DELETED", named("a"))])
-    assert hub.job(("team", "a")) is None
+    hub.take([("DELETED", named("a"))])
     assert hub.curves(("team", "a")) == []

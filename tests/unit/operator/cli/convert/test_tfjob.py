@@ -127,12 +127,6 @@ def test_images_that_differ_stay_in_the_templates() -> None:
     assert images == ["registry.example/a:1", "registry.example/b:1"]
 
 
-def test_hosts_of_tfjob_in_texts_are_said() -> None:
-    result = converted({"Worker": replica(replicas=2, args=["--host", "mnist-worker-0.ns.svc:2222"])})
-    (line,) = lines(result).values()
-    assert "mnist-worker-0.mnist" in line
-
-
 def test_a_program_takes_the_place_of_the_command() -> None:
     worker = replica(replicas=2, command=["python", "train.py"], args=["--epochs=3"])
     result = convert(tfjob({"Worker": worker}), program=True)
@@ -209,11 +203,13 @@ def test_a_policy_that_tfjob_does_not_know_is_what_its_operator_makes_of_it() ->
         converted({"Chief": replica()}, successPolicy=3)
 
 
-def test_hosts_in_the_arguments_of_a_program_are_said() -> None:
+@pytest.mark.parametrize("program", [False, True])
+def test_hosts_in_arguments_are_said_also_in_those_of_a_program(program: bool) -> None:
     trained = replica(replicas=2, command=["python", "train.py"], args=["--chief=mnist-worker-0:2222"])
-    result = convert(tfjob({"Worker": trained}), program=True)
-    assert result.manifest["spec"]["program"]["args"] == ["--chief=mnist-worker-0:2222"]
-    assert any("names the host mnist-worker-0" in message for message in lines(result).values())
+    result = convert(tfjob({"Worker": trained}), program=program)
+    assert ("program" in result.manifest["spec"]) is program
+    (said,) = (message for message in lines(result).values() if "names the host mnist-worker-0" in message)
+    assert "mnist-worker-0.mnist" in said
 
 
 def test_a_port_without_a_number_is_that_of_tensorflow() -> None:

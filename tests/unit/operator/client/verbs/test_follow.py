@@ -14,6 +14,18 @@ from tests.unit.operator.client.api_server import ApiServer, Fault
 from tests.unit.operator.client.verbs.jobs import PODS, pod, stamped
 
 
+def followed(cluster: Cluster, *until: str) -> list[Line]:
+    """The lines of the logs. They are not left before a line has this text."""
+    out = list[Line]()
+    tails = Tails(cluster, "digits", out.append)
+    tails.start()
+    deadline = time.monotonic() + 10
+    while not {*until} <= {line.text for line in out} and time.monotonic() < deadline:
+        time.sleep(0.01)
+    tails.finish()
+    return out
+
+
 def test_followed_logs_come_once_also_of_pods_that_begin_later(logs: ApiServer, cluster: Cluster) -> None:
     later = pod("worker-2")
     logs.answer(f"GET {PODS}/digits-worker-2-0/log", stamped((6, "f")))
@@ -21,10 +33,7 @@ def test_followed_logs_come_once_also_of_pods_that_begin_later(logs: ApiServer, 
     logs.answer(f"GET {PODS}", first, {"items": [pod("worker-1"), later], "metadata": {"resourceVersion": "3"}})
     begun = {**later, "metadata": {**later["metadata"], "resourceVersion": "2"}}
     logs.answer(f"WATCH {PODS}", [{"type": "ADDED", "object": begun}])
-    out = list[Line]()
-    tails = Tails(cluster, "digits", out.append)
-    tails.start()
-    tails.finish()
+    out = followed(cluster)
     assert sorted((line.task, line.text) for line in out) == [("worker-1", "b"), ("worker-1", "d"), ("worker-2", "f")]
 
 
@@ -64,13 +73,7 @@ def test_a_line_of_the_kubelet_has_no_time_and_does_not_end_a_log(logs: ApiServe
     logs.answer(f"GET {PODS}/digits-worker-1-0/log", lines, lines + stamped((3, "b")))
     ended = pod("worker-1", state={"terminated": {}})
     logs.answer(f"GET {PODS}/digits-worker-1-0", pod("worker-1"), ended)
-    out = list[Line]()
-    tails = Tails(cluster, "digits", out.append)
-    tails.start()
-    deadline = time.monotonic() + 10
-    while not any(line.text == "b" for line in out) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    tails.finish()
+    out = followed(cluster, "b")
     assert [line.text for line in out if line.text in "ab"] == ["a", "b"]
     assert "unable to retrieve container logs" in [line.text for line in out]
     assert not [path for _, path, _ in logs.asked if "sinceTime=unable" in path]
@@ -79,8 +82,5 @@ def test_a_line_of_the_kubelet_has_no_time_and_does_not_end_a_log(logs: ApiServe
 def test_lines_of_the_same_moment_are_all_followed(logs: ApiServer, cluster: Cluster) -> None:
     logs.answer(f"GET {PODS}", {"items": [pod("worker-1")], "metadata": {"resourceVersion": "1"}})
     logs.answer(f"GET {PODS}/digits-worker-1-0/log", stamped((2, "a"), (2, "b"), (2, "c")))
-    out = list[Line]()
-    tails = Tails(cluster, "digits", out.append)
-    tails.start()
-    tails.finish()
+    out = followed(cluster)
     assert [line.text for line in out] == ["a", "b", "c"]

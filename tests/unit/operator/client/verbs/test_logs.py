@@ -17,7 +17,11 @@ def found(cluster: Cluster, task: str | None = None, **how: Any) -> list[str]:
     return [f"{line.task} | {line.text}" for line in lines_of(cluster, "digits", task, How(**how))]
 
 
-def test_lines_of_all_tasks_are_in_the_order_of_time(logs: ApiServer, cluster: Cluster) -> None:
+@pytest.mark.parametrize("piece", [7, reading._PIECE], ids=["in small pieces", "in one piece"])
+def test_lines_of_all_tasks_are_in_the_order_of_time(
+    logs: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr(reading, "_PIECE", piece)
     assert found(cluster) == ["worker-0 | a", "worker-1 | b", "worker-0 | c", "worker-1 | d", "worker-0.1 | e"]
 
 
@@ -56,8 +60,3 @@ def test_a_line_without_an_end_is_read_in_time(logs: ApiServer, cluster: Cluster
 def test_a_line_of_the_kubelet_has_no_time_and_keeps_its_words(logs: ApiServer, cluster: Cluster) -> None:
     logs.answer(f"GET {PODS}/digits-worker-1-0/log", stamped((2, "b")) + b"unable to retrieve container logs\n")
     assert found(cluster, "worker-1") == ["worker-1 | b", "worker-1 | unable to retrieve container logs"]
-
-
-def test_large_logs_are_merged_in_pieces(logs: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_PIECE", 7)
-    assert found(cluster) == ["worker-0 | a", "worker-1 | b", "worker-0 | c", "worker-1 | d", "worker-0.1 | e"]
