@@ -184,6 +184,16 @@ class Story(story.Story):
         return next(((one["status"], one["reason"]) for one in found if one["type"] == type_), None)
 
 
+def running(**spec: Any) -> Story:
+    """A job with checkpoints that was admitted and runs."""
+    story = Story(checkpoint=CLAIM, **spec)
+    story.settle()
+    story.admit(flavours={"cpu": "spot"})
+    story.run()
+    assert story.stands == ("Running", "AllTasksRunning")
+    return story
+
+
 def prebuilt(**metadata: Any) -> Manifest:
     """A Workload that somebody has made for the job, which the watch does not show."""
     sets = [{"name": "chief", "count": 1}, {"name": "worker", "count": 2}]

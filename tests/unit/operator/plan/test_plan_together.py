@@ -80,9 +80,7 @@ def elastic_runs(**spec: Any) -> elastic_story.Story:
 
 
 def test_a_wait_for_room_ends_with_a_suspension() -> None:
-    story = elastic_story.Story()
-    story.settle(NOW)
-    story.places(now=NOW, without=("worker-3-0",))
+    story = elastic_story.without_room("worker-3-0")
     assert "unschedulableSince" in story.workers
     story.change(suspend=True)
     story.settle(at(10))
@@ -95,8 +93,7 @@ def test_a_wait_for_room_ends_with_a_suspension() -> None:
 
 
 def test_no_room_is_kept_for_workers_that_a_job_about_to_end_never_makes() -> None:
-    story = elastic_runs(successPolicy="AllWorkers")
-    story.change(replicas=6)
+    story = elastic_story.scaled(6, successPolicy="AllWorkers")
     story.settle(at(10))
     assert len(story.placeholders) == 2
     story.becomes("worker-1-0", builders.ended(0))

@@ -133,9 +133,7 @@ def in_queue(*, quota: bool = False, flavours: dict[str, str] | None = None, **s
 
 def resized(*placed: str) -> dict[str, Any]:
     """The status of an elastic job whose group of two workers begins; these pods of it run."""
-    story = elastic_story.Story()
-    story.run()
-    story.change(replicas=2)
+    story = elastic_story.scaled(2)
     story.settle(at(10))
     if placed:
         story.places(*placed, now=at(11))
@@ -230,9 +228,7 @@ def test_the_status_of_a_job_has_a_reason_and_a_sentence(status: Statuses, reaso
 
 def grows(replicas: int = 6, *, refused: bool = False) -> dict[str, Any]:
     """`status.workers` of a job that runs with four workers, and is to have so many."""
-    story = elastic_story.Story()
-    story.run()
-    story.change(replicas=replicas)
+    story = elastic_story.scaled(replicas)
     story.settle(at(10))
     if refused:
         story.places(now=at(20), without=("worker-4-placeholder", "worker-5-placeholder"))
@@ -259,9 +255,7 @@ def shrunk_and_succeeded() -> dict[str, Any]:
 
 
 def without_room() -> dict[str, Any]:
-    story = elastic_story.Story()
-    story.settle(NOW)
-    story.places(now=at(50), without=("worker-1-0", "worker-3-0"))
+    story = elastic_story.without_room("worker-1-0", "worker-3-0", now=at(50))
     return story.workers
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An elastic job and its pods, over time."""
 
+from datetime import datetime
 from typing import Any
 
 from dtjob.objects import labels
@@ -29,6 +30,22 @@ class Story(story.Story):
         self.run(builders.at(301))
         assert self.workers["replicas"] == 2
         return self
+
+
+def scaled(replicas: int, **spec: Any) -> Story:
+    """A job that runs with four workers, and is to have so many."""
+    story = Story(**spec)
+    story.run()
+    story.change(replicas=replicas)
+    return story
+
+
+def without_room(*names: str, now: datetime = NOW) -> Story:
+    """A job of which no node takes these pods."""
+    story = Story()
+    story.settle(NOW)
+    story.places(now=now, without=names)
+    return story
 
 
 def told(story: Story, reason: str) -> list[str]:

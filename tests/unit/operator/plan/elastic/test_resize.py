@@ -11,15 +11,13 @@ from dtjob.plan.actions import Create, Delete
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
-from tests.unit.operator.plan.elastic.elastic_story import CLAIM, Story, config_map
+from tests.unit.operator.plan.elastic.elastic_story import CLAIM, Story, config_map, scaled, without_room
 
 
 @pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
 @pytest.mark.parametrize("program", [True, False])
 def test_all_training_tasks_save_together_before_new_pods_are_created(strategy: str, program: bool) -> None:
-    story = Story(strategy=strategy, program=program)
-    story.run()
-    story.change(replicas=2)
+    story = scaled(2, strategy=strategy, program=program)
     made = story.write(at(10))
     assert all(isinstance(one, Delete) for one in made.actions)  # none loses its Service, as they save together
     assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
@@ -41,9 +39,7 @@ def test_all_training_tasks_save_together_before_new_pods_are_created(strategy: 
 
 
 def test_a_pod_on_a_lost_node_is_waited_for_until_it_counts_as_lost() -> None:
-    story = Story()
-    story.run()
-    story.change(replicas=2)
+    story = scaled(2)
     story.write(at(10))
     stuck = builders.deleting(next(one for one in story.pods if "worker-3" in one["metadata"]["name"]), at(10))
     job, children = story.job, Children((stuck,))
@@ -79,9 +75,7 @@ def test_a_failure_comes_before_a_resize() -> None:
 
 
 def test_the_count_may_change_while_the_group_ends() -> None:
-    story = Story()
-    story.run()
-    story.change(replicas=3)
+    story = scaled(3)
     story.write(at(10))
     story.change(replicas=2)
     story.settle(at(11))
@@ -89,9 +83,7 @@ def test_the_count_may_change_while_the_group_ends() -> None:
 
 
 def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_tried_at_once() -> None:
-    story = Story()
-    story.settle(NOW)
-    story.places(now=NOW, without=("worker-2-0", "worker-3-0"))
+    story = without_room("worker-2-0", "worker-3-0")
     story.write(at(300))
     assert story.workers["resizing"]["to"] == 2
     story.change(replicas=5)
@@ -103,9 +95,7 @@ def test_a_count_that_is_raised_while_the_group_shrinks_for_want_of_room_is_trie
 
 @pytest.mark.parametrize("mount", ["Chief", "All"])
 def test_the_evaluator_goes_only_where_it_has_to_follow_the_chief(mount: str) -> None:
-    story = Story(evaluator=True, checkpoint={"storage": {**CLAIM["storage"], "mountOn": mount}})
-    story.run()
-    story.change(replicas=2)
+    story = scaled(2, evaluator=True, checkpoint={"storage": {**CLAIM["storage"], "mountOn": mount}})
     story.settle(at(10))
     assert story.tasks[1] == ("evaluator-0-1" if mount == "Chief" else "evaluator-0-0")
     story.run(at(20))
@@ -127,9 +117,7 @@ def test_a_suspended_job_has_no_placeholders_and_goes_on_with_what_its_spec_says
 
 
 def test_a_job_that_is_suspended_while_its_group_ends_forgets_the_resize() -> None:
-    story = Story()
-    story.run()
-    story.change(replicas=2)
+    story = scaled(2)
     story.write(at(10))
     story.change(suspend=True)
     story.settle(at(20))
@@ -150,9 +138,7 @@ def test_an_ended_job_keeps_no_placeholder() -> None:
 
 
 def test_a_deadline_holds_while_the_group_ends() -> None:
-    story = Story(activeDeadlineSeconds=100)
-    story.run()
-    story.change(replicas=2)
+    story = scaled(2, activeDeadlineSeconds=100)
     story.write(at(50))
     saving = tuple(builders.deleting(one, at(50)) for one in story.pods)
     last = plan_answered(story.job, Children(saving), at(101))

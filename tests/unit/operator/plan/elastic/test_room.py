@@ -8,7 +8,7 @@ import pytest
 from dtjob.plan.actions import Create
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-from tests.unit.operator.plan.elastic.elastic_story import Story, role, told
+from tests.unit.operator.plan.elastic.elastic_story import Story, role, scaled, told, without_room
 
 QUOTA = 'pods "digits-worker-2-0" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3'
 
@@ -41,9 +41,7 @@ def test_a_larger_number_of_workers_applies_when_there_is_room_and_training_goes
 
 
 def test_a_group_grows_by_all_workers_with_room_once_every_placeholder_is_decided() -> None:
-    story = Story()
-    story.run()
-    story.change(replicas=7)
+    story = scaled(7)
     story.settle(at(10))
     story.places("worker-4-placeholder", now=at(20))
     assert len(story.tasks) == 5  # of the two others nobody knows yet
@@ -113,17 +111,13 @@ def test_a_group_never_shrinks_below_its_minimum_and_never_without_a_minimum() -
 
 
 def test_a_chief_without_a_node_gets_that_of_a_worker() -> None:
-    story = Story()
-    story.settle(NOW)
-    story.places(now=NOW, without=("chief-0-0",))
+    story = without_room("chief-0-0")
     story.settle(at(300))
     assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1", "worker-2-1"]
 
 
 def test_room_in_time_changes_nothing() -> None:
-    story = Story()
-    story.settle(NOW)
-    story.places(now=NOW, without=("worker-3-0",))
+    story = without_room("worker-3-0")
     story.places(now=at(299))
     assert "unschedulableSince" not in story.workers
     story.settle(at(5000))
@@ -272,9 +266,7 @@ def test_a_job_that_is_no_longer_elastic_comes_to_its_count() -> None:
 
 
 def test_a_placeholder_that_is_lost_with_its_node_holds_up_no_other() -> None:
-    story = Story()
-    story.run()
-    story.change(replicas=6)
+    story = scaled(6)
     story.settle(at(10))
     lost = next(one for one in story.pods if one["metadata"]["name"] == "digits-worker-4-placeholder")
     lost["status"], lost["spec"]["nodeName"] = builders.running(), "node-1"

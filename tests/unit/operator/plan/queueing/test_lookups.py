@@ -14,7 +14,7 @@ from dtjob.plan.plan import plan
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at
-from tests.unit.operator.queued import BY_ANOTHER, CLAIM, QUEUE, SPOT, Story, kinds, prebuilt
+from tests.unit.operator.queued import BY_ANOTHER, QUEUE, SPOT, Story, kinds, prebuilt, running
 
 HIGH = {**QUEUE, kueue.PRIORITY_CLASS: "high"}
 
@@ -146,15 +146,6 @@ def test_a_template_keeps_its_own_affinity() -> None:
     place(story)
     chief = next(one for one in story.pods if "chief" in one["metadata"]["name"])
     assert chief["spec"]["affinity"] == {"nodeAffinity": {}, "podAffinity": {required: [own]}}
-
-
-def running(**spec: Any) -> Story:
-    """A job that was admitted and runs."""
-    story = Story(checkpoint=CLAIM, **spec)
-    story.settle()
-    story.admit(flavours={"cpu": "spot"})
-    story.run()
-    return story
 
 
 def hide(story: Story, workload: Manifest | None = None, **metadata: Any) -> Manifest:

@@ -9,19 +9,9 @@ from dtjob.objects import kueue
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
 from tests.unit.operator.builders import at
-from tests.unit.operator.queued import BY_ANOTHER, CLAIM, QUEUE, Story, condition, kinds, prebuilt
+from tests.unit.operator.queued import BY_ANOTHER, QUEUE, Story, condition, kinds, prebuilt, running
 
 OTHER = {kueue.QUEUE: "team-b"}
-
-
-def running(**spec: object) -> Story:
-    """A job that was admitted and runs."""
-    story = Story(checkpoint=CLAIM, **spec)
-    story.settle()
-    story.admit(flavours={"cpu": "spot"})
-    story.run()
-    assert story.stands == ("Running", "AllTasksRunning")
-    return story
 
 
 def test_a_queued_job_makes_its_workload_and_nothing_else() -> None:

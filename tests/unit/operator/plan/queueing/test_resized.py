@@ -4,7 +4,7 @@
 from dtjob.objects import kueue
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Delete
-from tests.unit.operator import builders
+from tests.unit.operator import builders, queued
 from tests.unit.operator.builders import at
 from tests.unit.operator.queued import CLAIM, QUEUE, Story, condition
 
@@ -12,16 +12,10 @@ ELASTIC: Manifest = {"replicaSpecs": {"chief": {}, "worker": {"replicas": 2}}, "
 REPLACED = condition("Finished", True, "WorkloadSliceReplaced", "Replaced to accommodate a workload")
 
 
-def running(workers: int = 2, most: int | None = None, **worker: object) -> Story:
+def running(workers: int = 2) -> Story:
     """A job of elastic workers that was admitted and runs."""
-    bounds = {"minReplicas": 1, **({"maxReplicas": most} if most else {})}
-    specs = {"chief": {}, "worker": {"replicas": workers, **worker}}
-    story = Story(checkpoint=CLAIM, replicaSpecs=specs, elasticPolicy=bounds)
-    story.settle()
-    story.admit(flavours={"cpu": "spot"})
-    story.run()
-    assert story.stands == ("Running", "AllTasksRunning")
-    return story
+    specs = {"chief": {}, "worker": {"replicas": workers}}
+    return queued.running(replicaSpecs=specs, elasticPolicy={"minReplicas": 1})
 
 
 def asking(workers: int = 4) -> Story:
