@@ -345,4 +345,4 @@ def gang_minimum(group: Manifest) -> int:
     """How many pods a PodGroup waits for."""
     spec = group.get("spec") or {}
     policy = (spec.get("schedulingPolicy") or {}).get("gang") or {}
-    return int(policy.get("minCount") or spec.get("minMember") or 1)
+    return int(policy.get("minCount", spec.get("minMember", 1)))

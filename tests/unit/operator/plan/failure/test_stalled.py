@@ -43,15 +43,6 @@ def test_the_straggler_alone_is_replaced_and_everything_names_it():
     assert [one.name for one in plan.actions if isinstance(one, Create) and one.kind == "Pod"] == ["digits-worker-1-1"]
 
 
-def test_tasks_that_end_over_one_stall_are_one_incident():
-    """As where nobody could tell them who was behind."""
-    first, _ = planned(mirrored(), {"worker-0": builders.stalled("worker-0")})
-    after, _ = planned(first, {"worker-1": builders.stalled("worker-1")}, seconds=40)
-    assert after.status["restarts"] == {"total": 1, "causes": {"Stalled": 1}}
-    assert after.status["internal"]["attempts"]["exceptions"] == {"worker-0": 1, "worker-1": 1}
-    assert after.status["internal"]["incident"].get("charged", 0) == 1
-
-
 def test_a_silent_straggler_is_replaced_with_the_one_that_waited_for_it():
     after, plan = planned(servers(), {"chief-0": builders.stalled("worker-1", SILENT)})
     assert after.status["internal"]["attempts"]["exceptions"] == {"chief-0": 1, "worker-1": 1}

@@ -31,33 +31,27 @@ def stand(strategy: str = "MultiWorkerMirrored", *, without: tuple[str, ...] = (
     return current_phase(builders.situation(job, *pods.values(), **status))
 
 
-def test_a_job_whose_pods_were_never_all_up_is_pending():
-    assert stand(without=("worker-0",)) == PhaseStatus(Phase.PENDING, "WaitingForPods", "")
+@pytest.mark.parametrize(
+    ("strategy", "without", "status", "phase", "reason"),
+    [
+        ("MultiWorkerMirrored", (), {}, Phase.RUNNING, "AllTasksRunning"),
+        ("MultiWorkerMirrored", ("evaluator-0",), {}, Phase.RUNNING, "AllTasksRunning"),
+        ("MultiWorkerMirrored", ("worker-0",), {}, Phase.PENDING, "WaitingForPods"),
+        ("MultiWorkerMirrored", ("worker-0",), RAN, Phase.RESTARTING, "Restarting"),
+        ("ParameterServer", ("worker-0",), RAN, Phase.RUNNING, "WorkersMissing"),
+        ("ParameterServer", ("worker-0",), {}, Phase.PENDING, "WaitingForPods"),  # it has yet to begin with all of them
+        ("ParameterServer", ("worker-0", "worker-1"), RAN, Phase.RESTARTING, "Restarting"),
+        ("ParameterServer", ("ps-0",), RAN, Phase.RESTARTING, "Restarting"),
+    ],
+)
+def test_the_strategy_decides_without_which_tasks_a_job_runs(strategy, without, status, phase, reason):
+    assert stand(strategy, without=without, **status)[:2] == (phase, reason)
 
 
-def test_a_job_runs_when_all_that_train_are_up_or_done():
-    assert stand() == PhaseStatus(Phase.RUNNING, "AllTasksRunning", "")
+def test_a_job_runs_on_when_a_task_has_done_its_part():
     job = builders.job()
     pods = builders.all_pods(job, worker_1=builders.ended(0))
     assert current_phase(builders.situation(job, *pods.values())).phase is Phase.RUNNING
-
-
-def test_training_does_not_wait_for_an_evaluator():
-    assert stand(without=("evaluator-0",)).phase is Phase.RUNNING
-
-
-@pytest.mark.parametrize(
-    ("strategy", "without", "status", "phase"),
-    [
-        ("ParameterServer", ("worker-0",), RAN, Phase.RUNNING),
-        ("ParameterServer", ("worker-0",), {}, Phase.PENDING),  # it has yet to begin with all of them
-        ("ParameterServer", ("worker-0", "worker-1"), RAN, Phase.RESTARTING),
-        ("ParameterServer", ("ps-0",), RAN, Phase.RESTARTING),
-        ("MultiWorkerMirrored", ("worker-0",), RAN, Phase.RESTARTING),
-    ],
-)
-def test_the_strategy_decides_without_which_tasks_a_job_still_runs(strategy, without, status, phase):
-    assert stand(strategy, without=without, **status).phase is phase
 
 
 @pytest.mark.parametrize(("without", "phase"), [("worker-0", Phase.RESTARTING), ("worker-1", Phase.RUNNING)])
@@ -70,7 +64,6 @@ def test_without_a_chief_nothing_goes_on_without_worker_0(without: str, phase: P
 
 def test_a_restart_says_what_failed_first():
     assert stand(without=("worker-1",), last_failure=FAILED, **RAN)[:2] == (Phase.RESTARTING, "OOMKilled")
-    assert stand(without=("worker-1",), **RAN)[:2] == (Phase.RESTARTING, "Restarting")
 
 
 def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():

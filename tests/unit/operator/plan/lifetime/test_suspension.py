@@ -18,34 +18,23 @@ CLAIM = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"}
 SUSPENDED = builders.condition("Suspended")
 
 
-def conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    return {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
-
-
 def story_of(**spec: Any) -> Story:
     return Story(builders.job(**spec))
 
 
-def test_a_job_that_is_created_suspended_makes_nothing() -> None:
+def test_a_job_that_is_created_suspended_makes_nothing_and_resumes_with_its_first_attempt() -> None:
     story = story_of(suspend=True)
-    made = story.look(NOW)
-    assert made.actions == ()
-    assert (story.job.status["phase"], story.job.status["reason"]) == ("Suspended", "JobSuspended")
-    assert conditions(story.job.status)["Suspended"] == ("True", "JobSuspended")
+    assert story.look(NOW).actions == ()
+    assert (story.stands, story.own("Suspended")) == (("Suspended", "JobSuspended"), ("True", "JobSuspended"))
     assert "startTime" not in story.job.status
     assert story.look(at(86_400)) == Plan()
-    assert [(one.type, one.reason) for one in story.events] == [("Normal", "Suspended")]
-
-
-def test_a_job_that_was_created_suspended_resumes_with_its_first_attempt() -> None:
-    story = story_of(suspend=True)
-    story.settle(NOW)
     story.change(suspend=False)
-    story.run(at(60))
+    story.run(at(90_000))
     assert builders.names(story.pods) == ["digits-chief-0-0", "digits-worker-0-0", "digits-worker-1-0"]
-    assert story.job.status["startTime"] == "2026-11-21T10:01:00Z"
-    assert conditions(story.job.status)["Suspended"] == ("False", "JobResumed")
-    assert ("Normal", "Resumed") in [(one.type, one.reason) for one in story.events]
+    assert story.job.status["startTime"] == "2026-11-22T11:00:00Z"
+    assert story.own("Suspended") == ("False", "JobResumed")
+    told = [(one.type, one.reason) for one in story.events]
+    assert told[:2] == [("Normal", "Suspended"), ("Normal", "Resumed")]
 
 
 @pytest.mark.parametrize("strategy", ["Default", "MultiWorkerMirrored", "ParameterServer"])
