@@ -7,10 +7,8 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from dtjob import __version__
-from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError
 from dtjob.controller.pace.workqueue import WorkQueue
-from dtjob.controller.reconciler import Reconciler
 from dtjob.controller.store import Store
 from dtjob.kube.endpoints.metrics import Metrics, new_restarts
 from dtjob.objects.manifest import Manifest
@@ -107,23 +105,9 @@ def test_restarts_that_get_another_cause_as_a_new_one_comes_are_not_counted_twic
     assert new_restarts(old, new) == restarts
 
 
-def test_the_restarts_that_the_reconciler_decides_are_counted_by_cause() -> None:
-    world, metrics = World(builders.job(evaluator=True)), Metrics()
-    try:
-        world.run(1)
-        for name in world.pods:
-            world.cluster.change("Pod", name, lambda one: one.update(status=builders.running()))
-        world.run(1)
-        world.cluster.change("Pod", "digits-worker-0-0", lambda one: one.update(status=builders.out_of_memory()))
-        world.cluster.change("Pod", "digits-evaluator-0-0", lambda one: one.update(status=builders.ended(1)))
-        store, queue = Store(), WorkQueue[tuple[str, str]]()
-        store.apply(world.cluster.objects[KIND, "digits"])
-        for one in world.cluster.of_kind("Pod"):
-            store.apply(one)
-        reconciler = Reconciler(world.cluster, store, queue, world.now, observer=metrics)
-        world.loop.run_until_complete(reconciler.reconcile(world.key))
-    finally:
-        world.close()
+def test_the_restarts_that_a_status_tells_of_are_counted_by_cause() -> None:
+    metrics = Metrics()
+    metrics.status_written({}, {"restarts": {"total": 1, "causes": {"OOMKilled": 1}, "evaluator": 1}})
     samples = read(metrics)
     assert samples['dtjob_restarts_total{cause="OOMKilled"}'] == 1
     assert samples["dtjob_evaluator_restarts_total"] == 1

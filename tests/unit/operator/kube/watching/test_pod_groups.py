@@ -66,6 +66,10 @@ def test_kinds_are_those_that_some_job_uses():
         broken["metadata"]["resourceVersion"] = "9"
         store.apply({**broken, "spec": {**broken["spec"], "scheduling": odd}})
         assert kinds_in_use(store, NO_DEFAULTS) == [KUBERNETES, VOLCANO]
+    left = Store()
+    left.apply({**plain, "metadata": {**plain["metadata"], "resourceVersion": "1"}})
+    left.apply(group("plain"))
+    assert kinds_in_use(left, NO_DEFAULTS) == [KUBERNETES], "one that was left behind has to go"
 
 
 async def test_a_cluster_without_gangs_is_asked_nothing():
