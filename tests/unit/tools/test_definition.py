@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make crd`: the files in the repository are what the models and the rules make."""
 
-import json
 from pathlib import Path
 
 import pytest
-import yaml
 
-from dtjob.crd import definition
 from tools import definition as program
-from tools.json_schema import json_schema
 
 FILES = program.files()
 
@@ -17,17 +13,6 @@ FILES = program.files()
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_every_file_is_fresh(file: Path) -> None:
     assert file.read_text() == FILES[file], "run `make crd`"
-
-
-def test_the_charts_copy_is_kept_at_uninstall() -> None:
-    copy = yaml.safe_load(program.CHART_FILE.read_text())
-    assert copy["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
-    assert copy == definition.crd()
-
-
-def test_the_json_schema_has_the_name_that_kubeconform_looks_for() -> None:
-    assert program.JSON_SCHEMA_FILE.name == "distributedtrainingjob_v1beta1.json"
-    assert json.loads(program.JSON_SCHEMA_FILE.read_text()) == json_schema()
 
 
 def test_check_notices_a_stale_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,21 +70,6 @@ def test_no_row_is_about_a_field_that_is_gone() -> None:
         assert rows == names
 
 
-def test_a_row_has_type_default_and_change() -> None:
-    assert TABLES["speccheckpoint"]["writeMode"][:3] == ["`Async`, `Sync`", "`Async`", "no"]
-    assert TABLES["specreplicaspecsworker"]["replicas"][:3] == [
-        "integer, 1 to 4000",
-        "`1`",
-        "if `elasticPolicy` is set",
-    ]
-    assert TABLES["spec"]["strategy"][1:3] == ["required", "no"]
-
-
-def test_a_pod_template_is_there_once() -> None:
-    assert PAGE.count("| `terminationGracePeriodSeconds` |") == 1
-    assert PAGE.count("| `terminationMessagePath` |") == 1
-
-
 def test_the_page_says_that_it_is_generated_and_is_not_large() -> None:
     assert PAGE.startswith(f"{HEADER}\n")
     assert len(PAGE.encode()) < LARGEST

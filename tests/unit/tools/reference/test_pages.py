@@ -5,19 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from dtjob_trainer.contract import exit_codes as codes
-from tools.reference.pages import PAGES, exit_codes, meanings_of_codes
+from tools.reference.pages import PAGES, meanings_of_codes
 
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
 def test_a_page_is_fresh(file: Path) -> None:
     assert file.read_text() == PAGES[file](), "run `make reference`"
-
-
-def test_each_exit_code_is_on_its_page_with_a_meaning() -> None:
-    page = exit_codes()
-    for code in [value for name, value in vars(codes).items() if name.isupper()]:
-        assert f"\n| {code} | " in page
 
 
 def test_a_constant_without_a_docstring_has_no_meaning() -> None:
