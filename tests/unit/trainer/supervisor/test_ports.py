@@ -24,6 +24,8 @@ from dtjob_trainer.supervisor.ports import (
 )
 
 REGISTRATION = Registration("uid", "hash", "worker-0", 0, "x", 0, "waiting")
+BODY = json.dumps(REGISTRATION.to_json()).encode()
+POST = b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(BODY)
 Say = Callable[[Registration, str], Awaitable[Answer]]
 
 
@@ -63,8 +65,7 @@ async def test_a_registration_that_is_none_is_refused(body: bytes) -> None:
 
 
 async def test_the_rendezvous_port_takes_registrations_and_logs_alone() -> None:
-    body = json.dumps(REGISTRATION.to_json()).encode()
-    code, _, answer = await rendezvous().respond("POST", "/rendezvous", body, "10.0.0.1")
+    code, _, answer = await rendezvous().respond("POST", "/rendezvous", BODY, "10.0.0.1")
     assert (code, Answer.from_json(json.loads(answer))) == (200, Answer("go", 1))
     assert (await rendezvous().respond("GET", "/rendezvous", b"", "10.0.0.1"))[0] == 405
     assert (await rendezvous().respond("GET", "/status", b"", "10.0.0.1"))[0] == 404
@@ -105,12 +106,11 @@ async def test_requests_on_one_connection_are_answered_in_turn() -> None:
 
 
 async def test_a_body_may_come_in_pieces() -> None:
-    body = json.dumps(REGISTRATION.to_json()).encode()
     async with connected(rendezvous()) as (reader, writer):
-        writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:9])
+        writer.write(POST + BODY[:9])
         await writer.drain()
         await asyncio.sleep(0.01)
-        writer.write(body[9:])
+        writer.write(BODY[9:])
         assert (await response(reader))[0] == "HTTP/1.1 200 OK"
 
 
@@ -184,9 +184,8 @@ async def test_a_bug_in_one_answer_does_not_end_the_supervisor() -> None:
     async def fail(_: Registration, __: str) -> Answer:
         raise RuntimeError("a bug")
 
-    body = json.dumps(REGISTRATION.to_json()).encode()
     async with connected(rendezvous(fail)) as (reader, writer):
-        writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        writer.write(POST + BODY)
         assert await response(reader) == ("HTTP/1.1 500 Internal Server Error", b"RuntimeError: a bug\n")
         writer.write(b"HEAD /nothing HTTP/1.1\r\n\r\n")
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 404 Not Found")
@@ -203,9 +202,8 @@ async def test_a_client_that_goes_away_is_no_longer_answered() -> None:
             cancelled.set()
         raise AssertionError("unreachable")
 
-    body = json.dumps(REGISTRATION.to_json()).encode()
     async with connected(rendezvous(hold)) as (_, writer):
-        writer.write(b"POST /rendezvous HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        writer.write(POST + BODY)
         await asyncio.wait_for(asked.wait(), 30)
         writer.close()
         await asyncio.wait_for(cancelled.wait(), 30)
