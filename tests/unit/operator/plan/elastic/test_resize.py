@@ -121,10 +121,10 @@ def test_a_job_that_is_suspended_while_its_group_ends_forgets_the_resize() -> No
     story.write(at(10))
     story.change(suspend=True)
     story.settle(at(20))
+    assert "resizing" not in story.workers
     story.change(suspend=False, replicas=5)
     story.run(at(30))
     assert len([one for one in story.tasks if one.startswith("worker")]) == 5
-    assert "resizing" not in story.workers
 
 
 def test_an_ended_job_keeps_no_placeholder() -> None:
