@@ -19,6 +19,7 @@ from dtjob.local.runs import open_run
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 
+pytestmark = pytest.mark.timeout(60)
 SERVES = ["sleep", "600"]
 SAVES_SLOWLY = """
 import signal, sys, time
@@ -57,7 +58,6 @@ async def run(
         record.close()
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(("program", "phase"), [("true", "Succeeded"), ("false", "Failed")])
 async def test_a_run_ends_with_its_job_though_other_tasks_still_run(
     program: str, phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -68,7 +68,6 @@ async def test_a_run_ends_with_its_job_though_other_tasks_still_run(
     assert not outcome.snapshot.pids
 
 
-@pytest.mark.timeout(60)
 async def test_a_stop_waits_for_the_task_with_the_longest_grace_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Another's, of one second, would be over half-way through the save."""
     short = {"template": {"spec": {"terminationGracePeriodSeconds": 1}}}
@@ -86,29 +85,6 @@ async def test_a_stop_waits_for_the_task_with_the_longest_grace_period(tmp_path:
 
 
 # Times are whole seconds, and the evaluator is to be older than the end of training.
-TRAINS = """s=$(date +%s); while [ $(date +%s) -lt $((s + 2)) ]; do sleep 0.05; done; touch {0}/trained"""
-FAILS_AT_THE_END = """until [ -e {0}/trained ]; do sleep 0.05; done; sleep 0.3; [ -e {0}/again ] && exit {1}
-touch {0}/again; exit 1"""
-
-
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("code", [0, 1])
-async def test_an_evaluator_that_fails_when_training_has_ended_gets_one_more_try(
-    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    job = builders.job("Mirrored", evaluator=True)
-    trains, fails = TRAINS.format(tmp_path), FAILS_AT_THE_END.format(tmp_path, code)
-    outcome = await run(job, tmp_path, monkeypatch, ["sh", "-c", trains], ["sh", "-c", fails])
-    status = outcome.snapshot.status
-    assert status["phase"] == "Succeeded"
-    assert not outcome.snapshot.pids
-    assert status["internal"]["attempts"]["exceptions"] == {"evaluator-0": 1}
-    finished = {"role": "evaluator", "attempt": 1, "indexes": "0"} in status["internal"]["finished"]
-    given_up = any(one["type"] == "EvaluationGivenUp" for one in status["conditions"])
-    assert (finished, given_up) == (code == 0, code == 1)
-
-
-@pytest.mark.timeout(60)
 async def test_a_run_ends_when_its_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Nothing happens in it: all tasks would serve on."""
     job = builders.job(activeDeadlineSeconds=2, cleanPodPolicy="None", suspend=True)
@@ -119,7 +95,6 @@ async def test_a_run_ends_when_its_time_is_up(tmp_path: Path, monkeypatch: pytes
     assert not outcome.snapshot.pids
 
 
-@pytest.mark.timeout(60)
 async def test_the_time_of_a_run_that_was_stopped_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     job = builders.job(activeDeadlineSeconds=3600)
 
@@ -135,7 +110,6 @@ async def test_the_time_of_a_run_that_was_stopped_counts(tmp_path: Path, monkeyp
     assert again.active_before.since is None
 
 
-@pytest.mark.timeout(60)
 async def test_a_stop_on_a_full_disk_is_a_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog):
     def look(engine: Engine) -> None:
         if engine.snapshot().status.get("phase") == "Running" and not engine.stopping:
@@ -151,7 +125,6 @@ async def test_a_stop_on_a_full_disk_is_a_stop(tmp_path: Path, monkeypatch: pyte
     assert "a bug in dtjob" not in caplog.text
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("is_ours", [True, False])
 async def test_only_reports_of_the_runs_own_tasks_count(is_ours: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A stranger may have taken the port of a task."""
