@@ -45,7 +45,8 @@ def outcome(made: World) -> tuple[str | None, str | None]:
     return made.job.status.get("phase"), made.job.status.get("reason")
 
 
-def test_the_time_of_a_job_that_runs_is_up_though_nothing_happens_but_a_restart_of_the_operator() -> None:
+def test_the_time_of_a_job_that_runs_is_up_though_nothing_happens() -> None:
+    """Also after a restart of the operator."""
     with running(activeDeadlineSeconds=7200) as made:
         made.run(3000)
         made.restart()
