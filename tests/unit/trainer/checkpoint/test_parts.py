@@ -56,7 +56,7 @@ def test_shards_are_read_as_one_table_and_in_other_shards(
     assert np.array_equal(stored.array("table"), TABLE)
     assert stored.array("count") == 7
     assert stored.array("w").tolist() == [1.0, 2.0]
-    assert stored.forms["table"] == ((10, 3), "float32")
+    assert stored.forms == {"count": ((), "int64"), "table": ((10, 3), "float32"), "w": ((2,), "float32")}
     for other in shards(3, 3, 4):
         (part,) = stored.read(["table"], [other.slice])
         assert np.array_equal(part, other.tensor)

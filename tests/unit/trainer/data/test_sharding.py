@@ -7,11 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtjob_trainer.data import sharding as data
-
-
-def examples_of(pieces) -> list[tuple[int, int]]:
-    """(file, example) in the order in which they are read."""
-    return [(int(file), int(first) + i) for file, first, count in pieces for i in range(int(count))]
+from tests.unit.trainer.data.test_function import examples_of
 
 
 @given(n=st.integers(1, 200), batch=st.integers(1, 64), shards=st.integers(1, 5), epoch=st.integers(0, 9))
