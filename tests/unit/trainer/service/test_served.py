@@ -154,7 +154,7 @@ def test_the_page_lists_what_data_workers_do_not_make() -> None:
 
 
 LOST = (
-    "unit/trainer/service/test_lost_workers.py",
+    "trainer/test_lost_data_workers.py",
     "an_epoch_has_the_documented_examples_when_data_workers_are_lost_or_come_late",
 )
 RESTARTED = (
