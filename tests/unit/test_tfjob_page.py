@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dtjob.api.job import Job
+from dtjob.cli.convert.tfjob import convert
 from dtjob.crd.answers.problems import problems, to_job
 from dtjob.crd.schema import spec_schema
 from dtjob.objects import labels, topology
@@ -73,21 +74,11 @@ def test_a_dtjob_ends_when_those_have_ended_who_decide(name: str, ends: list[str
         assert world.job.status["phase"] == phase
 
 
-def test_the_dtjob_asks_for_what_the_tfjob_asks_for() -> None:
-    """Field by field of the first pair."""
-    theirs, ours = tfjob()["spec"], DTJOBS["mnist"][0]["spec"]
-    policy, worker = theirs["runPolicy"], theirs["tfReplicaSpecs"]["Worker"]
-    (container,) = worker["template"]["spec"]["containers"]
-    made = pod(as_stored("mnist"), topology.Task(topology.Role.WORKER, 0), 0)["spec"]
-    assert ours["replicaSpecs"]["worker"]["replicas"] == worker["replicas"]
-    for field in ("image", "command", "resources"):
-        assert made["containers"][0][field] == container[field]
-    assert [port["containerPort"] for port in made["containers"][0]["ports"]] == [2222]
-    assert made["priorityClassName"] == policy["schedulingPolicy"]["priorityClass"]
-    for field in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "cleanPodPolicy"):
-        assert ours[field] == policy[field]
-    assert ours["failurePolicy"]["maxRestarts"] == policy["backoffLimit"]
-    assert (ours["suspend"], ours["successPolicy"]) == (policy["suspend"], theirs["successPolicy"])
+def test_the_first_dtjob_is_the_converted_tfjob_with_the_security_contexts_of_dtjob() -> None:
+    made = convert(tfjob()).manifest
+    template = made["spec"]["replicaSpecs"]["worker"]["template"]["spec"]
+    del template["securityContext"], template["containers"][0]["securityContext"]
+    assert made == DTJOBS["mnist"][0]
 
 
 def leaves(value: Any, path: str = "") -> Iterator[str]:
