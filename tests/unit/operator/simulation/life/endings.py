@@ -283,7 +283,7 @@ class Endings(Deadlines, Programs):
         """Now all evidence is there."""
         accounts = self.world.cluster.rules.accounts
         for name in self.names:
-            if self.uid(name) not in accounts.unseen:
+            if self.goes_on(name) or self.uid(name) not in accounts.unseen:
                 accounts.check_charges(self.uid(name), self.status(name))
 
     def check_evaluators_are_beside_their_chiefs(self) -> None:
