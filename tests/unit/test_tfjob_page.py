@@ -126,7 +126,8 @@ def test_names_labels_and_hosts_are_as_it_says() -> None:
     assert f"`{topology.hostname(whole, task)}.{whole.metadata.name}`" in said
     host = topology.cluster_spec(whole)["worker"][0]
     assert f"`{host}`" in "\n".join(row[1] for row in rows("TF_CONFIG"))
-    variables = [one["name"] for one in made["spec"]["containers"][0]["env"]]
-    assert environment.TF_CONFIG in variables
+    container = made["spec"]["containers"][0]
+    assert environment.TF_CONFIG in [one["name"] for one in container["env"]]
+    assert [port["containerPort"] for port in container["ports"]] == [2222]
     trained = as_stored("mnist-trained")
     assert "evaluator" not in topology.cluster_spec(trained)
