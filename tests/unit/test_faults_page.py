@@ -23,7 +23,17 @@ def test_each_check_that_the_page_names_is_in_its_file() -> None:
     assert [row for row in named if f"def {row[2]}(" not in (TESTS / row[0] / row[1]).read_text()] == []
 
 
+def test_the_tests_of_foreign_input_are_those_of_make_fuzz() -> None:
+    section = PAGE.partition("\n## Foreign input\n")[2].partition("\n## ")[0]
+    run = (TESTS.parent / "Makefile").read_text().partition("\nFUZZED :=")[2].partition("\nfuzz:")[0]
+    named = re.findall(r"\| `(tests/[\w/]+\.py)` \|$", section, re.M)
+    assert named
+    assert sorted(named) == sorted(re.findall(r"tests/[\w/]+\.py", run))
+
+
 def test_each_test_that_the_page_names_is_there() -> None:
+    paths = re.findall(r"`(tests/[\w/.]+)`", PAGE)
+    assert [path for path in paths if not (TESTS.parent / path).exists()] == []
     named = set(re.findall(r"`(test_\w+)`", PAGE))
     defined = {name for file in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_\w+)", file.read_text())}
     assert named

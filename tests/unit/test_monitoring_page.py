@@ -55,6 +55,10 @@ def expressions() -> Iterator[tuple[str, str]]:
 FOUND = dict(expressions())
 
 
+def test_there_are_expressions_of_rules_dashboards_and_the_page() -> None:
+    assert len(FOUND) > len(RULES) + 40
+
+
 @pytest.mark.parametrize("where", FOUND)
 def test_an_expression_names_metrics_labels_and_values_that_are_there(where: str) -> None:
     expression = FOUND[where]

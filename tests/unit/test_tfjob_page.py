@@ -37,6 +37,12 @@ def test_each_test_that_the_page_names_exists(file: str, test: str) -> None:
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
 
 
+def test_each_fault_and_each_wish_names_a_test_or_is_said_not_to_be_there() -> None:
+    for heading in ("Ten faults", "What its users asked for most"):
+        assert rows(heading)
+        assert [row for row in rows(heading) if ("`tests/" in row[-1]) is row[-2].startswith("not there")] == []
+
+
 @pytest.mark.parametrize("name", DTJOBS)
 def test_a_dtjob_is_taken_and_makes_its_tasks(name: str) -> None:
     manifest, tasks = DTJOBS[name]

@@ -184,11 +184,13 @@ def test_a_list_of_one_kind_or_namespace_leaves_the_others(listed: Any):
     assert store.prune("Pod", set(), 50, "default") == {KEY}
 
 
-def test_a_job_has_no_reports_or_problems_of_an_earlier_job_of_its_name():
-    """By a call that was under way."""
+@pytest.mark.parametrize("heard", [True, False])
+def test_a_job_has_no_reports_or_problems_of_an_earlier_job_of_its_name(heard: bool):
+    """By a call that was under way when the earlier one's deletion was heard of, or where that was missed."""
     store, job = Store(), versioned(job_manifest(JOB), 5)
     store.apply(job)
-    store.remove(versioned(job, 9))
+    if heard:
+        store.remove(versioned(job, 9))
     store.set_problem(KEY, "Pod/x", "exceeded quota")
     store.set_report(KEY, "chief-0", {"step": 7})
     store.apply(versioned(job, 12, uid="another"))
@@ -272,10 +274,11 @@ def test_the_store_keeps_nothing_of_a_deleted_job_once_its_pods_are_gone():
     config_map = builders.stored(shared.config_map(JOB))
     for one in (job, POD, config_map):
         store.apply(one)
+    store.set_report(KEY, "chief-0", {"step": 7})
     store.remove(versioned(job, 20))
     assert len(store.children(KEY).objects) == 2, "its pod is still there, and a job of its name must wait for it"
     store.remove(versioned(POD, 21))
-    assert store._children == {}
+    assert (store._children, store._memories) == ({}, {})
 
 
 def test_a_deleted_pod_group_is_not_known_any_more_and_may_still_be_there():

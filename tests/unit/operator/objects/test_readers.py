@@ -29,7 +29,7 @@ def test_a_scraper_that_is_no_peer_is_refused_and_named(text: str, words: str) -
     [
         [],
         [{"podSelector": {"matchLabels": {"app": "prometheus"}}, "namespaceSelector": {}}],
-        [{"podSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}, {"podSelector": {}}],
+        [{"podSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}, {"namespaceSelector": {}}],
         [{"ipBlock": {"cidr": "10.0.0.1/8", "except": ["10.1.0.0/16", "10.2.0.0/16"]}}],
     ],
 )

@@ -131,6 +131,8 @@ def test_other_images_get_tf_config_which_the_kubelet_expands():
     assert order.index("DTJOB_CLUSTER") < order.index("TF_CONFIG")
     expanded = told(job, "worker-1")["TF_CONFIG"].replace("$(DTJOB_CLUSTER)", topology.cluster_json(job))
     assert json.loads(expanded) == topology.tf_config(topology.cluster_spec(job), builders.task("worker-1"))
+    first_five = {"DTJOB_NAME", "DTJOB_NAMESPACE", "DTJOB_UID", "DTJOB_ROLE", "DTJOB_INDEX"}
+    assert set(order) == first_five | {"DTJOB_CLUSTER", "TF_CONFIG"}, "as contract.md says"
 
 
 def test_a_tf_config_of_the_user_replaces_dtjobs():
