@@ -246,7 +246,7 @@ async def test_a_failed_pod_makes_its_job_due_at_once_and_what_comes_together_is
     queue.add(KEY)
     assert await due(queue) == [KEY]
     found = pod("chief-0", 10)
-    monkeypatch.setattr(informer, "gather_seconds", lambda children: 0.0)
+    monkeypatch.setattr(informer, "gather_seconds", lambda children: {1: 0.0}[children])  # it has one child
     take_in(store, queue, "ADDED", found)
     assert await due(queue) == []
     failed = {**pod("chief-0", 11), "status": {**builders.ended(1, builders.NOW), "phase": "Failed"}}

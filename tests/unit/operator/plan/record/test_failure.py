@@ -165,8 +165,8 @@ def test_the_exception_as_the_status_has_it(told: str, written: dict[str, str] |
 def test_the_trainers_last_line_is_read_in_both_forms(chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The two packages never import each other but in tests."""
     monkeypatch.setenv(log_line.FORMAT, chosen)
-    facts = {"exitCode": 1, "stepped": False, "exception": 'A: "\\', "permanent": True, "transient": True}
+    facts = {"exitCode": 1, "stepped": False, "exception": 'A: "\n\\', "permanent": True, "transient": True}
     last = log_line.line("failed", time="2026-11-21T10:00:00.000Z", level="error", task="chief-0", facts=facts)
     for text in (last, f"Traceback\n{last}\nwritten a little later"):
         found = ProgramEnd.of(text)
-        assert (found.stepped, found.exception, found.permanent, found.transient) == (False, 'A: "\\', True, True)
+        assert (found.stepped, found.exception, found.permanent, found.transient) == (False, 'A: " \\', True, True)
