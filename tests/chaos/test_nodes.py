@@ -85,6 +85,8 @@ def report(jobs: Sequence[Ended], chaos: Chaos, sightings: Sightings) -> None:
         percent = 100 * spent.get("kept", 0.0) / known if known else 0.0
         say(f"{kind.name}: {len(ours)} jobs, {restarts} restarts, goodput {percent:.0f} %: {spent}")
     say(f"{sightings.looks} looks, {sightings.blind} more without an API server; {len(sightings.pods_seen)} pods")
+    for what in sightings.broken:
+        say(what)
 
 
 def check_bits(undisturbed: Sequence[Ended], jobs: Sequence[Ended]) -> None:
