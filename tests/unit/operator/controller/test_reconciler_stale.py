@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Stale
+from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import STALE_BEFORE_SAID, Reconciler
 from dtjob.controller.store import Store
@@ -47,3 +47,9 @@ async def test_a_throttled_call_is_repeated_only_after_the_time_in_the_answer(ca
     error.retry_after = 7.0
     assert await reconciler(error)._try(KEY) == "failed_call"
     assert "too many requests; trying again in 7.0 s" in caplog.text
+
+
+async def test_a_refused_status_is_a_call_that_failed_and_is_not_waited_for() -> None:
+    made = reconciler(Refused("progress.step: must be of type integer"))
+    assert await made._try(KEY) == "failed_call"
+    assert made._store.memory(KEY).unanswered == []
