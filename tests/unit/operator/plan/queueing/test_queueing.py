@@ -324,3 +324,14 @@ def test_an_eviction_ends_an_evaluator_that_is_still_at_work() -> None:
     for seconds in (310, 5000):
         story.settle(at(seconds))
         assert not [name for name in story.tasks if "evaluator" in name]
+
+
+def test_an_evicted_evaluator_is_not_made_again_while_another_pod_of_the_job_ends() -> None:
+    story = running(evaluator=True)
+    story.ends("chief", now=at(100))
+    story.settle(at(110))
+    story.evict()
+    saving = next(builders.deleting(one, at(120)) for one in story.pods if "worker-0" in one["metadata"]["name"])
+    story.look(at(120))
+    story.children = replace(story.children, objects=(*story.children.objects, saving))
+    assert builders.pods_made(story.look(at(121))) == []
