@@ -117,7 +117,8 @@ class Endings(Deadlines, Programs):
             return True
         said = set(Status.read(job.status).internal.finished)
         # While no pod of the task runs, nobody knows better than a forged status.
-        believed = said if self.uid(name) in self.world.cluster.rules.forged else set()
+        forged = self.uid(name) in self.world.cluster.rules.forged
+        believed = said if forged else set()
         finished |= believed
         workers = job.status.get("workers") or {}
         may_be = (workers.get("desired"), self.admitted_workers(name))
@@ -130,6 +131,8 @@ class Endings(Deadlines, Programs):
         may_be_gone = {f"{name}-{id_}-{attempt}" for id_, attempt in tasks if id_ in finished}
         there = set(self.pods(lambda one: labels.controller_uid(one) == job.metadata.uid))
         there -= {pod for pod in there if ignored and self.facts(pod).task == "evaluator-0"}
+        if forged:  # attempts may have begun anew beside a pod without labels, which has ended since
+            there -= {pod for pod in there - wanted if has_ended(self.world.pods[pod])}
         seen = [(self.world.pods[pod], self.facts(pod)) for pod in there if self.facts(pod).task not in believed]
         if any(has_ended(pod) and not has_finished(pod, facts) for pod, facts in seen):
             return False
