@@ -28,15 +28,14 @@ class Stream:
         self.step = first_step
         """Steps of the pass that are done."""
         began = time.monotonic()
-        self._elements: Any = source.elements(number, first_step)
-        self._nothing: Any = None
-        self._iterator: Any = iter(self._elements)
+        self._iterator: Any = iter(source.elements(number, first_step))
         self.iterator: Any = flat(self._iterator)
         """The iterator, as one tensor; None where it is at its end."""
-        source.waited += time.monotonic() - began
-        ahead, self._there = self.read()
+        ahead = self._iterator.get_next_as_optional()
         self.ahead = flat(ahead)
         """The element of the next step as a `tf.experimental.Optional`, as one tensor; empty where there is none."""
+        self._there = bool(ahead.has_value())
+        source.waited += time.monotonic() - began
         if see is not None:
             see(source.marks_of(ahead.get_value()) if self._there else ())
         self._check()
@@ -50,23 +49,6 @@ class Stream:
         """The next `most` batches, or as many as there are."""
         left = self._left
         return Portion(self, most if left is None else min(most, left))
-
-    def nothing(self) -> Any:
-        """An iterator at its end, as one tensor: in place of `iterator`, for a step that is to read no element."""
-        if self._nothing is None:
-            options = tf.data.Options()
-            options.autotune.enabled = False  # so that whoever frees it waits for no thread (`free`)
-            self._nothing = iter(self._elements.take(0).with_options(options))
-            assert not self._nothing.get_next_as_optional().has_value()  # waits until it is there
-        return flat(self._nothing)
-
-    def read(self) -> tuple[Any, bool]:
-        """The next element as a `tf.experimental.Optional`, and whether there is one."""
-        began = time.monotonic()
-        ahead = self._iterator.get_next_as_optional()
-        there = bool(ahead.has_value())
-        self._source.waited += time.monotonic() - began
-        return ahead, there
 
     def advance(self, ahead: Any, steps: int, *, there: bool, waited: float) -> None:
         """So many `steps` are done, and `ahead` is the next element.
@@ -93,7 +75,7 @@ class Stream:
         if self._there:
             return
         held = [self._iterator, self.iterator]
-        self._iterator = self.iterator = self._elements = None
+        self._iterator = self.iterator = None
         free(held)
         if self._left:
             self._source.ended(self._number, self.step)

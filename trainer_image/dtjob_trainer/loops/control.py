@@ -35,7 +35,7 @@ class Agreement:
     steps_per_second: float
     """The chief's measured speed; 0 while unknown."""
     waited: float | None = None
-    """The share of the time in which the task that waited longest waited for its input. None: not all tasks know."""
+    """The share of the time since the last agreement in which the task that waited longest waited for its input."""
 
 
 class Control(Meetings):
@@ -60,14 +60,14 @@ class Control(Meetings):
         """Agree with all tasks after `step`; `loss` is this task's part. Collective.
 
         - done: how many steps are done; None: all. Steps that are handed out tell nothing about speed.
-        - waited: the share of the time in which this task waited for its input. None: unknown.
+        - waited: for how many seconds this task has waited for its input since the last agreement. None: unknown.
         """
         done = step if done is None else done
         now = time.monotonic()
         # the first interval holds tracing, so it tells nothing about speed
         seconds = max(now - self._last_time, 1e-6)
         rate = 0.0 if self._first else max(done - self._last_done, 0) / seconds
-        share = -1.0 if waited is None else waited
+        share = -1.0 if self._first or waited is None else min(waited / seconds, 1.0)
         due = self._every_seconds is not None and now - self._last_save >= self._every_seconds
         stops, losses, rates, saves, waits = self.meet(step, [self._shutdown.requested, loss, rate, due, share]).T
         self._first = False

@@ -11,10 +11,9 @@ from dtjob_trainer.checkpoint import same_call
 from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.checkpoint.state import Call, Loop, RunState
 from dtjob_trainer.contract.doing import SAVING
-from dtjob_trainer.engines.engine import MEASUREMENTS, Engine
+from dtjob_trainer.engines.engine import Engine
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops.control import Agreement, Control
-from dtjob_trainer.loops.input_wait import InputWait
 from dtjob_trainer.models import initial_values
 from dtjob_trainer.models.kept_variables import State
 from dtjob_trainer.passes.epochs import Epochs
@@ -57,7 +56,7 @@ class Run(Generic[Loop]):
         self.control: Control
         """Known once steps begin."""
         self.watch = Stopwatch()
-        self._pace, self._input, self._overlaps = Pace(), InputWait(MEASUREMENTS), False
+        self._pace = Pace()
         self.total_steps = epochs.total(0)
         """Steps of the whole run. None: nobody knows yet."""
         self._warned: set[str] = set()
@@ -100,7 +99,6 @@ class Run(Generic[Loop]):
         """
         here, step = self.here, self.state.step
         initial_values.agree_on_new()  # what callbacks have made
-        self._overlaps = self.sums(self._engine.overlaps) != [0]  # of any task, since all measure together
         here.shutdown.training_begins()
         self.watch.begin()
         here.progress.report(
@@ -136,11 +134,9 @@ class Run(Generic[Loop]):
         - loss: this task's part of the loss of the last step that is done, None where there is none.
         """
         self.saves.see_owned()
-        engine, source, step = self._engine, self._epochs.source, self.state.step
-        self._input.see(self.here.pulse.stepping_seconds(), source.waited, engine.busy(source, step))
-        agreement = self.control.agree(step, loss or 0.0, self.steps_done, self._input.share())
-        if self._overlaps and self._input.measures(step, agreement.steps_per_second):
-            engine.measures_next = True
+        source = self._epochs.source
+        waited, source.waited = source.waited if self._engine.sees_waits(source) else None, 0.0
+        agreement = self.control.agree(self.state.step, loss or 0.0, self.steps_done, waited)
         self._save_wanted |= agreement.save
         return agreement
 

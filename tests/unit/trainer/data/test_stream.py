@@ -54,14 +54,6 @@ def test_a_stream_at_its_end_holds_no_iterator() -> None:
     assert freed.wait(SOON)
 
 
-def test_a_step_may_take_the_element_ahead_and_leave_the_next_one_to_be_read_later() -> None:
-    one = Stream(DatasetSource(tf.data.Dataset.range(6).batch(3), Place(0, 1, 1), Wanted()), 0, 0)
-    nothing = tf.nest.pack_sequence_as(tf.data.IteratorSpec(one._elements.element_spec), [one.nothing()], True)
-    assert not nothing.get_next_as_optional().has_value()
-    ahead, there = one.read()
-    assert (there, ahead.get_value().numpy().tolist()) == (True, [3, 4, 5])
-
-
 def test_passes_from_the_begin_share_one_dataset() -> None:
     """TensorFlow prepares a Dataset when it is first iterated; a new one of each pass costs that again."""
     source = DatasetSource(tf.data.Dataset.range(6).batch(3), Place(0, 1, 1), Wanted())

@@ -107,9 +107,17 @@ def test_all_stop_where_one_was_asked_to(clock: SimpleNamespace) -> None:
 
 
 def test_the_task_that_waits_longest_for_its_input_counts_if_all_know_how_long(clock: SimpleNamespace) -> None:
-    for theirs, mine, known in ((0.25, 0.5, 0.5), (0.75, 0.5, 0.75), (-1.0, 0.5, None), (0.5, None, None)):
+    for theirs, mine, known in (
+        (0.25, 1.0, 0.5),
+        (0.75, 1.0, 0.75),
+        (0.0, 9.0, 1.0),
+        (-1.0, 1.0, None),
+        (0.5, None, None),
+    ):
         run = begun(Group(theirs=(0.0, 0.0, 0.0, 0.0, theirs)), shutdown())
-        assert run.agree(1, 0.0, waited=mine).waited == known
+        assert run.agree(1, 0.0, waited=1.0).waited is None  # its time was that of tracing
+        clock.now += 2.0
+        assert run.agree(2, 0.0, waited=mine).waited == known
 
 
 def test_only_the_chiefs_clock_asks_for_a_save_after_the_interval(clock: SimpleNamespace) -> None:
