@@ -55,7 +55,7 @@ class Carrying:
         undeleted = await self._all([action for action in actions if isinstance(action, Delete)])
         failed += undeleted
         if undeleted and self._queue.failures(self._key) < TRIES_BEFORE_SAID:
-            held |= self._tasks_at_work({action.uid for action, _ in undeleted if isinstance(action, Delete)})
+            held |= self._tasks_at_work({action.name for action, _ in undeleted})
         errors = [error for _, error in failed]
         try:
             makes = (one for one in _makes(actions) if one.kind != "Pod" or self._task_of(one.name) not in held)
@@ -115,10 +115,10 @@ class Carrying:
         if self._store.set_problem(self._key, _what(action), None):
             self._queue.add(self._key)
 
-    def _tasks_at_work(self, uids: set[str]) -> set[str | None]:
-        """The ids of the tasks whose pods have these uids and have not ended."""
-        pods = [one for one in self._store.children(self._key).objects if one["metadata"]["uid"] in uids]
-        return {self._task_of(pod["metadata"]["name"]) for pod in pods if pod["kind"] == "Pod" and not ended(pod)}
+    def _tasks_at_work(self, names: set[str]) -> set[str | None]:
+        """The ids of the tasks of those pods of these names that have not ended."""
+        pods = [one for one in self._store.children(self._key).objects if one["kind"] == "Pod" and not ended(one)]
+        return {self._task_of(name) for pod in pods if (name := pod["metadata"]["name"]) in names}
 
     def _task_of(self, pod: str) -> str | None:
         """The id of the task whose pod has this name; None for any other name."""
