@@ -37,8 +37,9 @@ def rules_that_hold(job: Job) -> list[RuleThatHolds]:
         for index, rule in enumerate(job.spec.failure_policy.rules)
     ]
     found += [(BUILT_IN_NAME, one.action, training, one.what) for one in BUILT_IN]
-    roles = dict.fromkeys(task.role for task in topology.all_tasks(job))
-    found += [(BUILT_IN_NAME, RuleAction.RESTART, (role,), "any failure") for role in roles if role in REPLACED_ALONE]
+    everyone = {task.role for task in topology.all_tasks(job)}
+    alone = (role for role in REPLACED_ALONE if role in everyone)
+    found += [(BUILT_IN_NAME, RuleAction.RESTART, (role,), "any failure") for role in alone]
     return [
         RuleThatHolds(name, action.value, [role.value for role in roles], matches, _does(job, action, roles))
         for name, action, roles, matches in found
@@ -54,7 +55,7 @@ def as_lines(job: Job) -> Iterator[str]:
     if job.spec.program is not None:
         yield from _restarted_in_place(job)
         yield "  If a program has lost its peers, it starts again in its container. If that does not help,"
-        yield f"  the container ends with {RESTARTED_IN_VAIN}. The container has each other exit code of its program."
+        yield f"  the container ends with {RESTARTED_IN_VAIN}. Else it ends with the program's exit code."
         yield "  A program that fails twice in the same way, or after all its training, ends the job (ProgramFailed),"
         yield "  unless a rule of failurePolicy.rules matches."
 

@@ -41,7 +41,7 @@ def goes_on_from(situation: Situation, replaced: Collection[Task], step: int) ->
     """The end of a sentence: from which step a job continues when these tasks get new pods. `step`: of the newest
     checkpoint known. The tasks may have saved since the last report, and most save before they end."""
     found = keeping(situation.group_job, situation.defaults)
-    if (found is not None and found.kept is True) or situation.chief.task not in replaced:
+    if situation.chief.task not in replaced or (found and found.kept):
         return f" from the checkpoint at step {step} or a later one"
     if found is None:  # the program has told of one, though the job has no `checkpoint`
         return f"; where the program keeps its checkpoint at step {step} is not known"
