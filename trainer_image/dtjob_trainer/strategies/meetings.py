@@ -64,8 +64,10 @@ class Meetings:
             return step >= self._planned or self._is_urgent()
         with self._lock:
             if self._named is None:
-                self._last_of_call = max(self._last_of_call, step + 1)
-                return step >= self._planned
+                is_due = step >= self._planned
+                # the training thread is about to name `step`, after which other tasks may meet already
+                self._last_of_call = step if is_due else max(self._last_of_call, step + 1)
+                return is_due
         return step >= self._named and step >= self._next()
 
     def left(self, step: int) -> int:

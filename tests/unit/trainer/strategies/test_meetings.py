@@ -85,7 +85,7 @@ def test_tasks_meet_as_planned_and_after_the_present_call_if_steps_have_turned_s
 def test_tasks_that_look_at_their_clocks_at_any_moment_take_the_same_calls_and_meetings(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each pauses before and after calls at random. `Steps` fails if a call differs from those of the others."""
+    """Each pauses at random before and after calls, and where it is to meet. `Steps` fails if calls of tasks differ."""
     monkeypatch.setattr(meetings, "SECONDS", 0.002)
     monkeypatch.setattr(meetings, "POLL_SECONDS", 0.001)
     steps = Steps()
@@ -100,15 +100,46 @@ def test_tasks_that_look_at_their_clocks_at_any_moment_take_the_same_calls_and_m
             steps.call(group, step, size)
             step += size
             if series.due(step):
+                time.sleep(draw.choice([0, 0.001, 0.003]))
                 assert series.meet(step, [step])[:, 0].tolist() == [step] * len(TASKS)
                 met.append(step)
-                series.plan(step, 60)
+                series.plan(step, 60 if step % 2 else 1)
         series.end(step)
         return met
 
     first, *others = steps.all.run(one)
     assert [first] * 2 == others
     assert len(first) > 2000 / 60
+
+
+def test_a_clock_that_asks_for_a_meeting_just_before_the_planned_one_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second thread of the first task names a step between `due` and `meet`; those of the others, in the call."""
+    monkeypatch.setattr(meetings, "SECONDS", 60.0)
+    steps = Steps()
+
+    def one(group: Any) -> list[float]:
+        asked = threading.Event()
+        series = meetings.Meetings(group, 1, asked.is_set)
+
+        def ask() -> None:
+            asked.set()
+            while series._named is None:
+                time.sleep(0.001)
+
+        assert series.left(0) == 1
+        if group.index > 0:
+            ask()
+        steps.call(group, 0, 1)
+        assert series.due(1)
+        if group.index == 0:
+            ask()
+        found: list[float] = series.meet(1, [7.0])[:, 0].tolist()
+        series.break_off()
+        return found
+
+    assert steps.all.run(one) == [[7.0] * 3] * 3
 
 
 def test_an_error_of_the_exchange_is_raised_where_training_goes_on(one: Any) -> None:
