@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from dtjob.api.phase import ENDED, Phase
+from dtjob.api.spec.failure_policy import Backoff
 from dtjob.api.status.block import LONGEST_MESSAGE, LONGEST_WORD, StatusBlock, cut, whole
 from dtjob.api.status.condition import Condition, valid_reason
 from dtjob.api.status.status import Status
@@ -203,6 +204,18 @@ def after_set_back(status: Status, now: datetime) -> Status:
     active = status.active and _earlier(status.active, ahead, now)
     restored = status.restored and _earlier(status.restored, ahead, now)
     return status.but(active=active, restored=restored).remembering(incident=moved)
+
+
+def with_bounded_wait(status: Status, backoff: Backoff) -> Status:
+    """The status whose incident waits for no longer than `backoff` allows. Somebody may have forged a longer wait, or
+    lowered maxSeconds since."""
+    incident = status.internal.incident
+    if incident is None:
+        return status
+    latest = incident.started_at + timedelta(seconds=backoff.max_seconds)
+    if incident.not_before <= latest:
+        return status
+    return status.remembering(incident=incident.but(not_before=latest))
 
 
 def _earlier(block: Block, ahead: timedelta, now: datetime) -> Block:

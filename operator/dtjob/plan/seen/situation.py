@@ -21,7 +21,7 @@ from dtjob.objects import labels
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Action, Create, Event
-from dtjob.plan.record.status import EVALUATION_GIVEN_UP, after_set_back, holds, say_accepted
+from dtjob.plan.record.status import EVALUATION_GIVEN_UP, after_set_back, holds, say_accepted, with_bounded_wait
 from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
 from dtjob.plan.seen.progress import latest_reports, with_progress
 
@@ -58,7 +58,7 @@ class Situation:
         read = (views[0], views[-1])
         reports = latest_reports(read, children.reports)
         created = [created_at(pod) for view in views for pod in view.pods]
-        status = after_set_back(written, now).but(
+        status = with_bounded_wait(after_set_back(written, now), job.spec.failure_policy.backoff).but(
             observed_generation=job.metadata.generation,
             workers=workers,
             # A job without a written status began with its first pod.

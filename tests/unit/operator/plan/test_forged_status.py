@@ -7,6 +7,7 @@ Hypothesis makes the changes up.
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtjob.kube.endpoints.job_metrics import job_metrics
+from dtjob.plan.actions import Create, Plan
 from dtjob.plan.seen.children import Children
 from tests.unit.fuzzed import VALUES, fuzzed
 from tests.unit.operator import builders
@@ -150,3 +152,17 @@ def test_a_group_of_billions_of_workers_is_not_believed() -> None:
     assert refusal(status) is not None
     job = builders.with_status(JOB, status)
     assert len(builders.plan_answered(job, Children(()), NOW).actions) < 100
+
+
+def test_a_forged_backoff_lasts_no_longer_than_the_longest() -> None:
+    status = deepcopy(WRITTEN)
+    status["internal"] |= {"attempts": {"others": 5}, "allCreated": False}
+    status["internal"]["incident"]["notBefore"] = "2027-11-21T10:00:00Z"
+    job = builders.with_status(JOB, status)
+    over = at(30 + job.spec.failure_policy.backoff.max_seconds)
+    created = [_created(builders.plan_answered(job, Children(()), now)) for now in (over - timedelta(seconds=1), over)]
+    assert created == [[], ["digits-chief-0-5", "digits-worker-0-5", "digits-worker-1-5"]]
+
+
+def _created(made: Plan) -> list[str]:
+    return [one.name for one in made.actions if isinstance(one, Create) and one.kind == "Pod"]
