@@ -55,5 +55,6 @@ class Accidents(Stage):
     @precondition(lambda self: self.world.cluster.log)
     @rule(data=st.data(), count=st.integers(1, 5))
     def old_events_come_again(self, data: st.DataObject, count: int) -> None:
-        for type_, manifest in data.draw(st.permutations(self.world.cluster.log[-count:])):
-            self.world.deliver(type_, manifest)
+        events = self.world.cluster.log[-count:]
+        for place in data.draw(st.permutations(range(len(events)))):  # a failing life is printed with what is drawn
+            self.world.deliver(*events[place])

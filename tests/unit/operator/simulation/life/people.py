@@ -63,6 +63,8 @@ class People(Pods):
         name = data.draw(st.sampled_from(self.names))
         if moved:
             self.disrupt_chief(name)
+        if name not in self.names:
+            return  # it had ended, and its time to live was over meanwhile
         uid = f"job-{next(self._uids)}"
         job = self.world.job_named(name) if same else data.draw(jobs(name=name, uid=uid))
         metadata = job.metadata.model_copy(update={"uid": uid, "resource_version": "", "generation": 1})

@@ -6,6 +6,7 @@ from hypothesis.stateful import precondition, rule
 
 from dtjob.api.phase import ENDED
 from dtjob.objects import topology
+from dtjob.plan.seen.children import LOST_AFTER
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.facts import attempt_of
 from tests.unit.operator.simulation.life.budgets import Budgets
@@ -69,10 +70,11 @@ class Programs(Budgets, Supervisors):
         if self.world.store.job(key) is not None and self.world.store.set_report(key, chief, told):
             self.world.queue.add(key)
         if lost:
+            grace = self.world.pods[name]["spec"].get("terminationGracePeriodSeconds", 30)
             self.world.run(1)
             if name in self.pods() and "deletionTimestamp" not in self.world.pods[name]["metadata"]:
                 self.drain(name)
-            self.world.run(60)
+            self.world.run(grace + LOST_AFTER.total_seconds() + 5)  # of a pod that is deleted, it shows only then
             if self.goes_on(facts.job_name) and self.uid(facts.job_name) == facts.job_uid:
                 accounts.unseen.discard(facts.job_uid)
 

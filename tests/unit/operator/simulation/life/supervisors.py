@@ -101,6 +101,7 @@ class Supervisors(Stage):
     def training_diverges(self, more: dict[str, Any]) -> None:
         self.ask("", more, 1, False)
 
-    @rule(more=st.sampled_from(HOSTILE), task=st.sampled_from(("", "evaluator")))
-    def images_tell_anything(self, more: dict[str, Any], task: str) -> None:
-        self.ask(task, more, 1, False)
+    @rule(number=st.sampled_from(range(len(HOSTILE))), task=st.sampled_from(("", "evaluator")))
+    def images_tell_anything(self, number: int, task: str) -> None:
+        """By its number: a failing life is printed, and some of these have 90,000 lines."""
+        self.ask(task, HOSTILE[number], 1, False)
