@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of 0.3 s under ParameterServer with two workers, each of which waits for another one that runs beside it."""
+"""Steps of 0.3 s under ParameterServer with two workers, each of which waits for another one that runs beside it.
+
+Then for `fit` how long workers wait for their input, if steps and batches take a known time.
+"""
 
 import argparse
+import time
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
+from dtjob_trainer.loops import input_wait
+from dtjob_trainer.process import progress
 
 SECONDS, PATIENCE = 0.3, 20.0
 STEPS = 9
@@ -59,3 +65,55 @@ else:
 assert int(arrived.numpy()) == STEPS, arrived
 print(f"{int(alone.numpy())} of {STEPS} steps ran alone")
 assert int(alone.numpy()) == 0
+if loop == "train":
+    raise SystemExit
+
+input_wait.LEAST_SECONDS = 0.5
+shares = []
+keys = progress.Pace.keys
+
+
+def told(self, *arguments):
+    found = keys(self, *arguments)
+    shares.append(found.get("inputWait"))
+    return found
+
+
+progress.Pace.keys = told
+
+
+class Busy(keras.layers.Layer):
+    """Takes so many seconds."""
+
+    def __init__(self, seconds):
+        super().__init__()
+        self.seconds = seconds
+
+    def call(self, x):
+        begun = tf.timestamp()
+        (turns,) = tf.while_loop(lambda _: tf.timestamp() - begun < self.seconds, lambda i: [i + 1], [0])
+        return x + 0.0 * tf.cast(turns, x.dtype)
+
+
+def waits(step, batch, steps):
+    """The share of the time in which workers waited; `step` and `batch` are seconds."""
+
+    def made(number):
+        time.sleep(batch)
+        return np.ones((2, 4), np.float32)
+
+    def example(number):
+        x = tf.ensure_shape(tf.numpy_function(made, [number], tf.float32), (2, 4))
+        return x, x[:, :1]
+
+    shares.clear()
+    model = keras.Sequential([keras.Input((4,)), Busy(step), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    dt.fit(model, tf.data.Dataset.range(steps).map(example), epochs=1, verbose=0)
+    return shares[-1]
+
+
+slow, overlapped = waits(0.05, 0.3, 16), waits(0.4, 0.1, 25)
+print(f"workers wait for a slow input for {slow} of the time, and for an overlapped one for {overlapped}")
+assert slow > 0.4, slow
+assert overlapped < 0.25, overlapped

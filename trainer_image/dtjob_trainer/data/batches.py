@@ -123,7 +123,7 @@ class Source(ABC):
     """Whether the program shares the examples out by itself, so that nobody knows which another number of tasks has
     taken."""
     waited = 0.0
-    """Seconds for which steps have waited for batches of this task, since somebody set it to 0."""
+    """Seconds for which the host has waited for batches of this task."""
 
     @property
     def exact(self) -> bool:

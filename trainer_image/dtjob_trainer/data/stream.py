@@ -31,11 +31,10 @@ class Stream:
         self._iterator: Any = iter(source.elements(number, first_step))
         self.iterator: Any = flat(self._iterator)
         """The iterator, as one tensor; None where it is at its end."""
-        ahead = self._iterator.get_next_as_optional()
+        source.waited += time.monotonic() - began
+        ahead, self._there = self.read()
         self.ahead = flat(ahead)
         """The element of the next step as a `tf.experimental.Optional`, as one tensor; empty where there is none."""
-        self._there = bool(ahead.has_value())
-        source.waited += time.monotonic() - began
         if see is not None:
             see(source.marks_of(ahead.get_value()) if self._there else ())
         self._check()
@@ -49,6 +48,14 @@ class Stream:
         """The next `most` batches, or as many as there are."""
         left = self._left
         return Portion(self, most if left is None else min(most, left))
+
+    def read(self) -> tuple[Any, bool]:
+        """The next element as a `tf.experimental.Optional`, and whether there is one."""
+        began = time.monotonic()
+        ahead = self._iterator.get_next_as_optional()
+        there = bool(ahead.has_value())
+        self._source.waited += time.monotonic() - began
+        return ahead, there
 
     def advance(self, ahead: Any, steps: int, *, there: bool, waited: float) -> None:
         """So many `steps` are done, and `ahead` is the next element.
@@ -85,6 +92,15 @@ def flat(value: Any) -> Any:
     """The one tensor that an iterator or an optional is."""
     [tensor] = tf.nest.flatten(value, expand_composites=True)
     return tensor
+
+
+def at_end() -> Any:
+    """An iterator at its end, in place of that of any data: a step that is given it reads no element."""
+    options = tf.data.Options()
+    options.autotune.enabled = False  # so that whoever frees it waits for no thread (`free`)
+    iterator = iter(tf.data.Dataset.range(0).with_options(options))
+    assert not iterator.get_next_as_optional().has_value()  # waits until it is there
+    return iterator
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ Work = Sequence[Batch] | Portion
 """What one call of an engine runs: a step on each batch."""
 CALL_SECONDS = 0.1
 """After how long a call that runs until then runs no further step."""
+MEASUREMENTS = 5
+"""Of so many steps whose time was measured, the median counts."""
 
 
 class Engine(ABC):
@@ -29,6 +31,10 @@ class Engine(ABC):
 
     exact = True
     """Whether steps are done in an order that a restarted run repeats."""
+    overlaps = False
+    """Whether devices may still work on steps while the host reads batches, so that steps must be measured."""
+    measures_next = False
+    """Whether the next call measures a step of training: how long devices take for it. Tasks set it alike."""
     batches_ahead = 1
     """Of evaluation, after how many batches to see that all are done before more are handed out."""
 
@@ -78,9 +84,12 @@ class Engine(ABC):
         """How many updates of the weights there were, where each step makes one and this process can tell; else 0."""
         return 0
 
-    def sees_waits(self, source: Source) -> bool:
-        """Whether `source.waited` is the time in which devices had nothing to do, because batches were not ready."""
-        return False
+    def busy(self, source: Source, step: int) -> float | None:
+        """For how many seconds devices have worked on training, at `step`, while the host may have read batches.
+
+        0 if the host waits for each step. None: nobody knows, or `source.waited` does not count.
+        """
+        return None
 
     def traced(self, source: Source) -> Any:
         """The traced function (a `ConcreteFunction`) of training steps on batches of `source`."""

@@ -30,10 +30,6 @@ class TpuEngine(SynchronousEngine):
         """No: the host cuts every batch."""
         return False
 
-    def sees_waits(self, source: Source) -> bool:
-        """No: the TPU may still run steps while the host reads batches."""
-        return False
-
     def _run(self, phase: Phase, source: Source, work: Work) -> tuple[Any, int]:
         """Of evaluation, the examples that do not divide by the replicas are in a second call.
 

@@ -73,8 +73,10 @@ class ParameterServerEngine(Engine):
         super().__init__(trained, group, watched)
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(group.strategy)
         self._queue = coordinator.queue_of(self._coordinator)
-        workers = coordinator.workers_of(group.strategy)
+        self._workers = workers = coordinator.workers_of(group.strategy)
         self.batches_ahead = AHEAD * workers
+        self._phase: Phase = "train"
+        self._worked, self._seen = 0.0, coordinator.worked_seconds(self._coordinator) or 0.0
         phases: tuple[Phase, ...] = "train", "evaluate"
         self._results = {phase: Results(self.batches_ahead + workers) for phase in phases}
         self._traced: dict[int, Any] = {}  # by the id of a function that was handed out, what was traced of it
@@ -85,6 +87,9 @@ class ParameterServerEngine(Engine):
         """Waits while there are enough steps that no worker has begun. Raises the error of an earlier step."""
         assert not isinstance(work, Portion)
         function = self._function(phase, source)
+        if phase != self._phase:  # the steps of the other phase are done
+            self.busy(source, 0)
+            self._phase = phase
         for batch in work:
             # most parts are one array: to look for others in it takes longer
             parts = (part for part in batch.inputs if part is not None)
@@ -110,6 +115,15 @@ class ParameterServerEngine(Engine):
     def outstanding(self) -> int:
         """Steps handed out that are not done."""
         return coordinator.outstanding(self._queue)
+
+    def busy(self, source: Source, step: int) -> float | None:
+        """For how many seconds the workers have run steps of training, on average. None: a worker is away."""
+        seconds = coordinator.worked_seconds(self._coordinator)
+        if seconds is None:
+            return None
+        self._worked += seconds - self._seen if self._phase == "train" else 0.0
+        self._seen = seconds
+        return self._worked / self._workers
 
     def _result(self, step: Results) -> Any:
         """What the last step returned, if it is done, as NumPy has it; None if none was handed out.

@@ -3,8 +3,10 @@
 
 import contextlib
 import math
-from collections import Counter
-from collections.abc import Callable, Collection
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Sequence
+from statistics import median
 from typing import Any
 
 import keras
@@ -12,9 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.data import elements
-from dtjob_trainer.data.batches import Source
-from dtjob_trainer.data.stream import Portion, flat
-from dtjob_trainer.engines.engine import CALL_SECONDS, Engine, Phase, Work
+from dtjob_trainer.data.batches import Batch, Source
+from dtjob_trainer.data.stream import Portion, Stream, at_end, flat
+from dtjob_trainer.engines.engine import CALL_SECONDS, MEASUREMENTS, Engine, Phase, Work
 from dtjob_trainer.errors import StepError
 from dtjob_trainer.frameworks import tensorflow
 from dtjob_trainer.models.compiled import TrainedModel
@@ -43,11 +45,26 @@ class SynchronousEngine(Engine):
         self._rows: dict[int, int] = {}
         """The static numbers of rows, by source. The number is open for a source that is not here."""
         self._apart: dict[int, bool] = {}  # by a function that runs several steps in one call, whether it must not
+        asynchronous = not tf.config.experimental.get_synchronous_execution()  # which a program may want on CPUs, too
+        self.overlaps = self.fills_up or asynchronous or bool(tf.config.get_visible_devices("GPU"))
+        self._measured: deque[float] = deque(maxlen=MEASUREMENTS)  # the seconds of a step
+        self._busy, self._counted = 0.0, 0
+        self._at_end: Any = None
 
-    def sees_waits(self, source: Source) -> bool:
-        """Unless a GPU may still run steps while the host reads batches, or nobody may look at the clock."""
-        clock = not (self.streams(source) and tensorflow.is_deterministic())
-        return clock and not tf.config.get_visible_devices("GPU")
+    def busy(self, source: Source, step: int) -> float | None:
+        """For how many seconds devices have worked, judged by the steps that were measured.
+
+        None before there are enough, and where steps read the data and nobody may look at the clock.
+        """
+        if self.streams(source) and tensorflow.is_deterministic():
+            return None
+        if not self.overlaps:
+            return 0.0
+        if len(self._measured) < MEASUREMENTS:
+            return None
+        self._busy += (step - self._counted) * median(self._measured)
+        self._counted = step
+        return self._busy
 
     def traced(self, source: Source) -> Any:
         """The traced function of training steps on batches of `source`."""
@@ -68,13 +85,21 @@ class SynchronousEngine(Engine):
         return 0 if self._own_step["train"] else int(tf.convert_to_tensor(self.trained.model.optimizer.iterations))
 
     def _run(self, phase: Phase, source: Source, work: Work) -> tuple[Any, int]:
-        function, result = self._traced_function(phase, source), None
+        function = self._traced_function(phase, source)
+        measures = phase == "train" and self.measures_next
+        self.measures_next &= not measures
         if isinstance(work, Portion):
-            return self._run_stream(function, work)
+            return self._run_stream(function, work, measures)
+        if measures:
+            return self._measure(lambda: (self._run_batches(function, phase, source, work), len(work)))
+        return self._run_batches(function, phase, source, work), len(work)
+
+    def _run_batches(self, function: Any, phase: Phase, source: Source, work: Sequence[Batch]) -> Any:
+        result = None
         if self._one_by_one(phase, source):
             for batch in work:
                 result = function(batch.inputs, tf.constant(batch.count), tf.constant(batch.total))
-            return result, len(work)
+            return result
         for group in [[batch] for batch in work] if self._must_be_apart(function) else [work]:
             vectors = [batch.inputs[0] for batch in group]
             rows = [len(vector) for vector in vectors]
@@ -83,21 +108,60 @@ class SynchronousEngine(Engine):
                 filled[number, : len(vector)] = vector
             counts, totals = [batch.count for batch in group], [batch.total for batch in group]
             result = function(tf.constant(filled), tf.constant(rows), tf.constant(counts), tf.constant(totals))
-        return result, len(work)
+        return result
 
-    def _run_stream(self, function: Any, portion: Portion) -> tuple[Any, int]:
+    def _run_stream(self, function: Any, portion: Portion, measures: bool) -> tuple[Any, int]:
         stream, apart = portion.stream, self._must_be_apart(function)
-        most, done = 1 if apart else portion.most, 0
+        result, done = self._measure_ahead(function, stream) if measures else (None, 0)
         # tasks that take steps together must take equally many, and callbacks are told of those of steps_per_execution
-        cut_short = self.group.tasks == 1 and most > self.steps_per_call
-        while True:
+        cut_short = self.group.tasks == 1 and not apart and portion.most > self.steps_per_call
+        while done < portion.most and stream.more:
+            most = 1 if apart else portion.most - done
             numbers = tf.constant([stream.step, most, CALL_SECONDS if cut_short else math.inf], tf.float64)
             found, result, ahead = function(stream.iterator, stream.ahead, numbers)
             steps, there, waited = found.numpy().tolist()
             stream.advance(ahead, int(steps), there=bool(there), waited=waited)
             done += int(steps)
-            if not apart or done >= portion.most or not stream.more:
-                return result, done
+            if not apart:
+                break
+        return result, done
+
+    def _measure_ahead(self, function: Any, stream: Stream) -> tuple[Any, int]:
+        """Measure a step on the batch that is ahead. It reads none itself, which might take longer than the step."""
+        self._at_end = self._at_end or at_end()
+        arguments = flat(self._at_end), stream.ahead, tf.constant([stream.step, 1, math.inf], tf.float64)
+        found: list[Any] = []
+
+        def step() -> tuple[Any, int]:
+            found[:] = function(*arguments)
+            return found[1], 1
+
+        measured = self._measure(step)
+        ahead, there = stream.read()
+        stream.advance(flat(ahead), 1, there=there, waited=float(found[0][2]))
+        return measured
+
+    def _measure(self, steps: Callable[[], tuple[Any, int]]) -> tuple[Any, int]:
+        """What `steps` returns, with its number of steps; notes how long devices take for a step. Collective."""
+        self._rest(self._last.get("train"))
+        if self.group.tasks > 1:  # else a task would measure how long another one reads its batch
+            self.group.sum(np.zeros(1))
+        began = time.monotonic()
+        result, done = steps()
+        if self._rest(result):
+            self._measured.append((time.monotonic() - began) / done)
+        return result, done
+
+    def _rest(self, result: Any) -> bool:
+        """Wait until devices have nothing to do; `result` is that of the last step. Whether this can be known."""
+        on_gpu = bool(tf.config.get_visible_devices("GPU"))
+        for number in range(self.group.local if on_gpu else 0):
+            with tf.device(f"GPU:{number}"):
+                tf.raw_ops.SyncDevice()
+        parts = tf.nest.flatten(result)
+        for part in parts[:1]:
+            np.asarray(part)
+        return on_gpu or bool(parts)
 
     def _traced_function(self, phase: Phase, source: Source) -> Any:
         """The function of such steps as it is traced. Called so, Python does not look for a trace that fits the

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private parts of TensorFlow's ClusterCoordinator: the queue of steps that no worker has begun, and what is done."""
 
+from importlib import import_module
 from typing import Any
 
 from dtjob_trainer.frameworks.hooks import read
 
 _CANNOT = "hand out steps of ParameterServer"
 _QUEUE = ("_queue", "_queue_lock", "_queue_free_slot_condition", "_inflight_closure_count", "_error")
+_OF_WORKERS = ("closure_execution", "remote_value_fetch")
+"""The metrics of TensorFlow that count for how long workers run steps, with all that passes between machines."""
 _LOOK_SECONDS = 0.5
 """How often to look whether a step has failed, while none begins. TensorFlow wakes nobody who waits for room."""
 
@@ -48,3 +51,13 @@ def is_done(result: Any) -> bool:
 def workers_of(strategy: Any) -> int:
     """How many workers a strategy of parameter servers has."""
     return int(read(strategy, "_num_workers", _CANNOT))
+
+
+def worked_seconds(coordinator: Any) -> float | None:
+    """For how many seconds the workers of all coordinators have run steps; each counts. None: a worker is away."""
+    workers = read(read(coordinator, "_cluster", _CANNOT), "workers", _CANNOT)
+    if any(read(worker, "_is_dead_with_error", _CANNOT) for worker in workers):
+        return None
+    metrics = import_module("tensorflow.python.distribute.coordinator.metric_utils")
+    summary = read(metrics, "get_metric_summary", _CANNOT)
+    return float(sum(summary(name)["sum"] for name in _OF_WORKERS))

@@ -35,7 +35,9 @@ class Agreement:
     steps_per_second: float
     """The chief's measured speed; 0 while unknown."""
     waited: float | None = None
-    """The share of the time since the last agreement in which the task that waited longest waited for its input."""
+    """The share of the time in which the task that waited longest waited for its input. None: not all tasks know."""
+    overlaps: bool = False
+    """Whether devices of some task may work while its host reads batches. Then all tasks measure steps."""
 
 
 class Control(Meetings):
@@ -49,32 +51,37 @@ class Control(Meetings):
         - every_seconds: how often the clock asks for a save; None: never.
         - handed_out: whether steps are.
         """
-        super().__init__(group, 5, lambda: shutdown.requested, step)
+        super().__init__(group, 6, lambda: shutdown.requested, step)
         self._shutdown, self._every_seconds = shutdown, every_seconds
         self._seconds = FETCH_SECONDS if handed_out else AGREE_SECONDS
         self._last_done = step
         self._last_time = self._last_save = time.monotonic()
         self._first = True
 
-    def agree(self, step: int, loss: float, done: int | None = None, waited: float | None = None) -> Agreement:
+    def agree(
+        self, step: int, loss: float, done: int | None = None, waited: float | None = None, *, overlaps: bool = False
+    ) -> Agreement:
         """Agree with all tasks after `step`; `loss` is this task's part. Collective.
 
         - done: how many steps are done; None: all. Steps that are handed out tell nothing about speed.
-        - waited: for how many seconds this task has waited for its input since the last agreement. None: unknown.
+        - waited: the share of the time in which this task waited for its input. None: unknown.
+        - overlaps: whether devices of this task may work while its host reads batches.
         """
         done = step if done is None else done
         now = time.monotonic()
         # the first interval holds tracing, so it tells nothing about speed
         seconds = max(now - self._last_time, 1e-6)
         rate = 0.0 if self._first else max(done - self._last_done, 0) / seconds
-        share = -1.0 if self._first or waited is None else min(waited / seconds, 1.0)
+        share = -1.0 if waited is None else waited
         due = self._every_seconds is not None and now - self._last_save >= self._every_seconds
-        stops, losses, rates, saves, waits = self.meet(step, [self._shutdown.requested, loss, rate, due, share]).T
+        mine = [self._shutdown.requested, loss, rate, due, share, overlaps]
+        stops, losses, rates, saves, waits, overlap = self.meet(step, mine).T
         self._first = False
         self._last_done, self._last_time = done, time.monotonic()
         self.plan(step, steps_until(rates[0], self._seconds, self._group.tasks))
         longest = float(waits.max()) if waits.min() >= 0 else None
-        return Agreement(bool(stops.any()), bool(saves[0]), float(losses.sum()), float(rates[0]), longest)
+        stop, save, overlaps = bool(stops.any()), bool(saves[0]), bool(overlap.any())
+        return Agreement(stop, save, float(losses.sum()), float(rates[0]), longest, overlaps)
 
     def since_saved(self) -> float:
         """Seconds since a checkpoint was taken, or since steps began."""

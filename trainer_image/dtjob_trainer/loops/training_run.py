@@ -11,9 +11,10 @@ from dtjob_trainer.checkpoint import same_call
 from dtjob_trainer.checkpoint.saves import Saves
 from dtjob_trainer.checkpoint.state import Call, Loop, RunState
 from dtjob_trainer.contract.doing import SAVING
-from dtjob_trainer.engines.engine import Engine
+from dtjob_trainer.engines.engine import MEASUREMENTS, Engine
 from dtjob_trainer.errors import StateError
 from dtjob_trainer.loops.control import Agreement, Control
+from dtjob_trainer.loops.input_wait import InputWait
 from dtjob_trainer.models import initial_values
 from dtjob_trainer.models.kept_variables import State
 from dtjob_trainer.passes.epochs import Epochs
@@ -56,7 +57,7 @@ class Run(Generic[Loop]):
         self.control: Control
         """Known once steps begin."""
         self.watch = Stopwatch()
-        self._pace = Pace()
+        self._pace, self._input = Pace(), InputWait(MEASUREMENTS)
         self.total_steps = epochs.total(0)
         """Steps of the whole run. None: nobody knows yet."""
         self._warned: set[str] = set()
@@ -134,9 +135,12 @@ class Run(Generic[Loop]):
         - loss: this task's part of the loss of the last step that is done, None where there is none.
         """
         self.saves.see_owned()
-        source = self._epochs.source
-        waited, source.waited = source.waited if self._engine.sees_waits(source) else None, 0.0
-        agreement = self.control.agree(self.state.step, loss or 0.0, self.steps_done, waited)
+        engine, source, step = self._engine, self._epochs.source, self.state.step
+        self._input.see(self.here.pulse.stepping_seconds(), source.waited, engine.busy(source, step))
+        share = self._input.share()
+        agreement = self.control.agree(step, loss or 0.0, self.steps_done, share, overlaps=engine.overlaps)
+        if agreement.overlaps and self._input.measures(step, agreement.steps_per_second):
+            engine.measures_next = True
         self._save_wanted |= agreement.save
         return agreement
 

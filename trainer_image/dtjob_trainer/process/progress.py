@@ -5,7 +5,6 @@ import json
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from numbers import Real
 from typing import Any
@@ -21,10 +20,6 @@ STEPS = ("step", "restoredStep", "totalSteps", "writing")
 """Keys that are numbers of steps. Reports count them over all stages of the program."""
 PLACE = (*STEPS, "checkpoint", "epoch", "totalEpochs")
 """Keys that say where training is."""
-INPUT_SECONDS = 60.0
-"""Time over which waits for input are averaged."""
-LEAST_INPUT_SECONDS = 5.0
-"""Time before which nothing is said of such waits, since pipelines fill their buffers first."""
 LONGEST_MESSAGE = 4096
 """Characters. All of /status has at most 64 KiB."""
 
@@ -140,23 +135,15 @@ def _first_of(metrics: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 class Pace:
     """The smoothed speed of training, and the share of its time in which steps wait for input."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._speed = 0.0
-        self._last = clock()
-        self._waits: deque[tuple[float, float]] = deque()  # seconds between two measurements, those of them in waits
+        self._waited: float | None = None
 
     def measured(self, steps_per_second: float, waited: float | None) -> None:
         """Take a new measurement of the speed (0: there is none), and of the share of time in waits (None: unknown)."""
         if steps_per_second:
             self._speed = 0.7 * self._speed + 0.3 * steps_per_second if self._speed else steps_per_second
-        seconds, self._last = self._clock() - self._last, self._clock()
-        if waited is None:
-            self._waits.clear()
-            return
-        self._waits.append((seconds, seconds * waited))
-        while len(self._waits) > 1 and self._seconds() - self._waits[0][0] >= INPUT_SECONDS:
-            self._waits.popleft()
+        self._waited = None if waited is None else round(waited, 3)
 
     def keys(self, steps_left: int | None, batch: int | None) -> dict[str, float | None]:
         """What to report after a measurement. Empty before the first one of the speed.
@@ -167,10 +154,4 @@ class Pace:
             return {}
         eta = {} if steps_left is None else {"etaSeconds": round(steps_left / self._speed, 1)}
         examples = {} if batch is None else {"examplesPerSecond": round(batch * self._speed, 2)}
-        seconds = self._seconds()
-        share = sum(waited for _, waited in self._waits) / seconds if seconds >= LEAST_INPUT_SECONDS else None
-        known = None if share is None else round(share, 3)
-        return {"stepsPerSecond": round(self._speed, 2), **eta, **examples, "inputWait": known}
-
-    def _seconds(self) -> float:
-        return sum(seconds for seconds, _ in self._waits)
+        return {"stepsPerSecond": round(self._speed, 2), **eta, **examples, "inputWait": self._waited}

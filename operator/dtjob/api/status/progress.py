@@ -47,7 +47,7 @@ class Progress(StatusBlock):
     is not known."""
     input_wait_percentage: Annotated[Int32, Field(ge=0, le=100)] | None = None
     """The percentage of the last minute in which steps waited for their input. The field is absent if the time of
-    waiting cannot be measured, as with GPUs, with TPUs and under ParameterServer."""
+    waiting cannot be measured."""
     metrics: Metrics = ()
     """The loss and the metrics at the last report."""
     resume: Name | None = None

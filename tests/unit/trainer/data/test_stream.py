@@ -9,7 +9,7 @@ import tensorflow as tf
 from dtjob_trainer.data import stream
 from dtjob_trainer.data.batches import Place, Wanted
 from dtjob_trainer.data.dataset import DatasetSource
-from dtjob_trainer.data.stream import Stream
+from dtjob_trainer.data.stream import Stream, at_end, flat
 
 SOON = 60.0
 """Seconds until what happens beside the test must have happened."""
@@ -52,6 +52,14 @@ def test_a_stream_at_its_end_holds_no_iterator() -> None:
     assert one.iterator is None
     assert source.waited > 0.5
     assert freed.wait(SOON)
+
+
+def test_a_step_may_take_the_element_ahead_and_leave_the_next_one_to_be_read_later() -> None:
+    one = Stream(DatasetSource(tf.data.Dataset.range(6).batch(3), Place(0, 1, 1), Wanted()), 0, 0)
+    nothing = tf.nest.pack_sequence_as(tf.data.IteratorSpec(one._source.element_spec), [flat(at_end())], True)
+    assert not nothing.get_next_as_optional().has_value()
+    ahead, there = one.read()
+    assert (there, ahead.get_value().numpy().tolist()) == (True, [3, 4, 5])
 
 
 def test_passes_from_the_begin_share_one_dataset() -> None:

@@ -20,7 +20,7 @@ class Group:
 
     members = ("chief-0", "worker-0")
 
-    def __init__(self, tasks: int = 2, index: int = 0, theirs: tuple[float, ...] = (0.0,) * 5) -> None:
+    def __init__(self, tasks: int = 2, index: int = 0, theirs: tuple[float, ...] = (0.0,) * 6) -> None:
         self.tasks, self.index, self._theirs = tasks, index, theirs
         self.meetings = 0
 
@@ -101,23 +101,21 @@ def test_calls_of_a_validation_grow_with_what_is_done(clock: SimpleNamespace) ->
 
 def test_all_stop_where_one_was_asked_to(clock: SimpleNamespace) -> None:
     for theirs, mine, stops in ((1.0, False, True), (0.0, True, True), (0.0, False, False)):
-        found = begun(Group(theirs=(theirs, 0.75, 0.0, 0.0, 0.0)), shutdown(mine)).agree(1, 0.5)
+        found = begun(Group(theirs=(theirs, 0.75, 0.0, 0.0, 0.0, 0.0)), shutdown(mine)).agree(1, 0.5)
         assert (found.stop, found.loss) == (stops, 1.25)
         assert control.StopInValidation(Group(theirs=(theirs, 0.0)), shutdown(mine)).agreed(1) is stops
 
 
 def test_the_task_that_waits_longest_for_its_input_counts_if_all_know_how_long(clock: SimpleNamespace) -> None:
-    for theirs, mine, known in (
-        (0.25, 1.0, 0.5),
-        (0.75, 1.0, 0.75),
-        (0.0, 9.0, 1.0),
-        (-1.0, 1.0, None),
-        (0.5, None, None),
-    ):
-        run = begun(Group(theirs=(0.0, 0.0, 0.0, 0.0, theirs)), shutdown())
-        assert run.agree(1, 0.0, waited=1.0).waited is None  # its time was that of tracing
-        clock.now += 2.0
-        assert run.agree(2, 0.0, waited=mine).waited == known
+    for theirs, mine, known in ((0.25, 0.5, 0.5), (0.75, 0.5, 0.75), (-1.0, 0.5, None), (0.5, None, None)):
+        run = begun(Group(theirs=(0.0, 0.0, 0.0, 0.0, theirs, 0.0)), shutdown())
+        assert run.agree(1, 0.0, waited=mine).waited == known
+
+
+def test_all_measure_steps_if_the_devices_of_one_may_work_while_its_host_reads() -> None:
+    for theirs, mine, overlaps in ((0.0, False, False), (1.0, False, True), (0.0, True, True)):
+        run = begun(Group(theirs=(0.0, 0.0, 0.0, 0.0, 0.0, theirs)), shutdown())
+        assert run.agree(1, 0.0, overlaps=mine).overlaps is overlaps
 
 
 def test_only_the_chiefs_clock_asks_for_a_save_after_the_interval(clock: SimpleNamespace) -> None:

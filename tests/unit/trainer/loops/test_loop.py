@@ -54,8 +54,10 @@ class Counting:
     def updates(self) -> int:
         return 0
 
-    def sees_waits(self, source: Source) -> bool:
-        return False
+    overlaps = False
+
+    def busy(self, source: Source, step: int) -> float:
+        return 0.0
 
     def values(self) -> dict[str, float]:
         return {"loss": 1.0 / float(self._value)}

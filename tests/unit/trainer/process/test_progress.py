@@ -7,14 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from dtjob_trainer.process.progress import (
-    INTERVAL_SECONDS,
-    LEAST_INPUT_SECONDS,
-    LONGEST_MESSAGE,
-    MOST_METRICS,
-    Pace,
-    Progress,
-)
+from dtjob_trainer.process.progress import INTERVAL_SECONDS, LONGEST_MESSAGE, MOST_METRICS, Pace, Progress
 
 
 def test_reports_at_once_and_holds_updates_back() -> None:
@@ -57,32 +50,15 @@ def test_a_delayed_update_is_reported_after_the_interval(monkeypatch: pytest.Mon
 
 
 def test_a_pace_is_smoothed_and_silent_before_the_first_measurement() -> None:
-    pace, nothing = Pace(), {"inputWait": None}
+    pace = Pace()
     assert pace.keys(100, 8) == {}
-    for measured, left, batch, expected in (
-        (10.0, 100, None, {"stepsPerSecond": 10.0, "etaSeconds": 10.0}),
-        (20.0, 90, 8, {"stepsPerSecond": 13.0, "etaSeconds": 6.9, "examplesPerSecond": 104.0}),
-        (0.0, 0, None, {"stepsPerSecond": 13.0, "etaSeconds": 0.0}),
+    for measured, waited, left, batch, expected in (
+        (10.0, None, 100, None, {"stepsPerSecond": 10.0, "etaSeconds": 10.0}),
+        (20.0, 0.617, 90, 8, {"stepsPerSecond": 13.0, "etaSeconds": 6.9, "examplesPerSecond": 104.0}),
+        (0.0, 0.0, 0, None, {"stepsPerSecond": 13.0, "etaSeconds": 0.0}),
     ):
-        pace.measured(measured, None)
-        assert pace.keys(left, batch) == expected | nothing
-
-
-def test_waits_for_input_are_those_of_the_last_minute_and_unknown_at_first() -> None:
-    now = 0.0
-    pace = Pace(lambda: now)
-
-    def after(seconds: float, waited: float | None) -> float | None:
-        nonlocal now
-        now += seconds
-        pace.measured(1.0, waited)
-        return pace.keys(None, None)["inputWait"]
-
-    assert after(9.0, None) is None
-    assert after(LEAST_INPUT_SECONDS - 1, 1.0) is None
-    assert after(36.0, 0.1) == pytest.approx(0.19)  # 4 + 3.6 s of 40
-    assert [after(10.0, 0.5) for _ in range(8)][-1] == pytest.approx(0.5)
-    assert after(0.25, None) is None
+        pace.measured(measured, waited)
+        assert pace.keys(left, batch) == expected | {"inputWait": waited}
 
 
 def test_a_report_holds_single_numbers_and_not_too_many() -> None:

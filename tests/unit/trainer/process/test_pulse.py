@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dtjob_trainer.contract.doing import CALLBACKS, DATA, SAVING, STEPPING
 from dtjob_trainer.process import pulse
 from dtjob_trainer.process.progress import INTERVAL_SECONDS, Progress
 from dtjob_trainer.process.pulse import Pulse
@@ -135,3 +136,16 @@ def test_a_wait_for_other_tasks_does_not_count_as_reading_data(tmp_path: Path, f
     seen: list[str] = []
     within(tmp_path, file, lambda: seen.append(pulse.where("data")))()
     assert (seen, pulse.where("data")) == (["step"], "data")
+
+
+def test_time_of_saves_validations_and_callbacks_is_not_that_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(pulse.time, "monotonic", lambda: now)
+    one = Pulse(Progress())
+    for doing, seconds in ((DATA, 1.0), (STEPPING, 2.0), (CALLBACKS, 4.0), (STEPPING, 8.0)):
+        one.enter(doing)
+        now += seconds
+    with one.resting(SAVING):
+        now += 16.0
+    now += 32.0
+    assert one.stepping_seconds() == one.stepping_seconds() == 1.0 + 2.0 + 8.0 + 32.0
