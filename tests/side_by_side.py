@@ -3,7 +3,8 @@
 
 Most tests wait for longer than they compute, so two cores serve four processes. A machine has one set of nodes, so one
 process runs all tests on nodes. Files stay whole, as their tests share what a module makes. A control plane costs
-processor time even while nobody asks it, so only two processes have one and run the tests of the cluster tier.
+processor time even while nobody asks it, so only two processes have one and run the tests of the cluster tier. Each
+process chooses from ports of its own.
 """
 
 from collections import Counter
@@ -13,6 +14,8 @@ from zlib import crc32
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
+
+from dtjob.local.processes import addresses
 
 ALONE = "tests/e2e/"
 """The folder of which no two tests run at once."""
@@ -47,6 +50,13 @@ class SideBySide:
         """Begin with what takes longest."""
         if hasattr(config, "workerinput"):
             items.sort(key=lambda item: [not item.nodeid.startswith(folder) for folder in LONGEST])
+
+    @pytest.hookimpl
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Choose no port that another process of the run may choose before the server of this one listens."""
+        if told := getattr(session.config, "workerinput", None):
+            mine = addresses.candidates()[int(told["workerid"].removeprefix("gw")) :: told["workercount"]]
+            addresses.candidates = lambda: mine
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Tell the process that started this one what was left out here: only who collects sees that."""

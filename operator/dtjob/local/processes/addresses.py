@@ -73,8 +73,8 @@ def free_ports(count: int) -> list[int]:
     An ephemeral port may be taken by any outgoing connection between two attempts, and TF_CONFIG must not change.
     """
     found: list[int] = []
-    candidates = range(LOWEST_PORT, max(_ephemeral_start(), LOWEST_PORT + TRIES))
-    for port in random.sample(candidates, min(TRIES, len(candidates))):
+    ports = candidates()
+    for port in random.sample(ports, min(TRIES, len(ports))):
         if len(found) == count:
             break
         if is_free(port):
@@ -82,6 +82,11 @@ def free_ports(count: int) -> list[int]:
     if len(found) < count:
         raise NoFreePorts(f"only {len(found)} of {count} ports are free on {HOST} below the ephemeral range")
     return found
+
+
+def candidates() -> range:
+    """The ports to choose from: those below the ephemeral range that no well-known server uses."""
+    return range(LOWEST_PORT, max(_ephemeral_start(), LOWEST_PORT + TRIES))
 
 
 def is_free(port: int) -> bool:
