@@ -33,7 +33,7 @@ lint: $(STAMP)  ## ruff, mypy --strict and import-linter
 unit: $(STAMP)  ## Only the unit tests, two at a time (about 3 minutes; PROCESSES=4: four)
 	@$(BIN)/python -m pytest tests/unit -n $(if $(filter command,$(origin PROCESSES)),$(PROCESSES),2)
 
-simulate: $(STAMP)  ## Look through 10,000 simulated lives of jobs, others each time (LIVES=…, SEED=…; about an hour and a half)
+simulate: $(STAMP)  ## Look through 10,000 simulated lives of jobs, others each time (LIVES=…, SEED=…; about an hour)
 	@seed=$(or $(SEED),$$RANDOM); echo "make simulate SEED=$$seed looks through the same lives again"; \
 	DTJOB_SIMULATED_LIVES=$(or $(LIVES),10000) PYTHONHASHSEED=$$seed $(BIN)/python -m pytest --timeout=0 \
 		--hypothesis-seed=$$seed tests/unit/operator/plan/test_plan_properties.py \
