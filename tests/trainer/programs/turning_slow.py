@@ -20,8 +20,8 @@ turned = []
 agree = control.Control.agree
 
 
-def agree_and_turn(self, *args):
-    found = agree(self, *args)
+def agree_and_turn(self, *args, **overlaps):
+    found = agree(self, *args, **overlaps)
     if not turned and control.steps_until(found.steps_per_second, control.AGREE_SECONDS, 2) >= 50:
         turned.append(True)
         if not dt.is_chief():
