@@ -12,11 +12,12 @@ import numpy as np
 import tensorflow as tf
 
 import dtjob_trainer as dt
-from dtjob_trainer.loops import input_wait
+from dtjob_trainer.loops import control, input_wait
 from dtjob_trainer.process import progress
 
 STEPS, BATCH = 12, 8
 tf.config.experimental.set_synchronous_execution(False)
+control.AGREE_SECONDS = 0.0  # at each step: a speed that was measured wrong leaves too few steps to measure
 input_wait.LEAST_SECONDS, input_wait.MEASURED_SECONDS, input_wait.MEASURED_STEPS = 0.5, 0.0, 5
 random = np.random.default_rng(3)
 x = tf.constant(random.normal(size=(STEPS, BATCH, 5)).astype("float32"))
