@@ -11,8 +11,8 @@ would come a call later. With many new jobs, each job's pods would come later by
 
 import asyncio
 import contextlib
+import hashlib
 import logging
-import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
@@ -53,9 +53,9 @@ class Correlator:
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str, str], dict[str, Recorded]] = OrderedDict()
 
-    def correlate(self, job_uid: str, event: Event, now: datetime) -> Recorded:
+    def correlate(self, job_uid: str, event: Event, now: datetime, version: str = "") -> Recorded:
         """How to record this event of a job: as a new one where its count is 1, else in place of the earlier one. The
-        answer holds until the next event."""
+        answer holds until the next event. `version`: the job's resourceVersion."""
         key = (job_uid, event.type, event.reason)
         alike = {text: one for text, one in self._known.get(key, {}).items() if now - one.last <= WINDOW}
         self._known[key] = alike
@@ -65,9 +65,15 @@ class Correlator:
         message = event.message
         if message not in alike and len(alike) >= MOST_ALIKE:
             message, event = COMBINED, replace(event, message=COMBINED + message)  # the newest of them is what it says
-        recorded = alike.setdefault(message, Recorded(event, secrets.token_hex(8), 0, now, now))
+        recorded = alike.setdefault(message, Recorded(event, _suffix(job_uid, version, event, now), 0, now, now))
         recorded.event, recorded.count, recorded.last = event, recorded.count + 1, now
         return recorded
+
+
+def _suffix(job_uid: str, version: str, event: Event, now: datetime) -> str:
+    """The same for an operator that begins and tells again what the last one has told of this version of the job."""
+    told = (job_uid, version, event.type, event.reason, event.message, now.timestamp() // WINDOW.total_seconds())
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
 COMPONENT = "dtjob"
@@ -191,7 +197,8 @@ class Recorder:
     async def record(self, job: Manifest, event: Event, now: datetime) -> None:
         """Record the event, which was told at `now`, on the job, or count it where it was recorded lately. Best effort:
         tried for TRIED_FOR where the failure may pass, and else only logged."""
-        recorded = self._correlator.correlate(job["metadata"]["uid"], event, now)
+        metadata = job["metadata"]
+        recorded = self._correlator.correlate(metadata["uid"], event, now, metadata["resourceVersion"])
         for tries in range(1, TRIES + 1):
             try:
                 await self._record(job, recorded)
@@ -217,7 +224,7 @@ class Recorder:
         try:
             await self._call("POST", path, event_object(job, recorded))
         except ApiError as error:
-            if error.reason != "AlreadyExists":  # by an earlier try, of which no answer came
+            if error.reason != "AlreadyExists":  # by an earlier try, of which no answer came, or by an earlier operator
                 raise
 
 

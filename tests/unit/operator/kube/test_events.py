@@ -89,6 +89,12 @@ def test_an_event_with_another_job_reason_or_message_is_another_event():
     assert len({one.suffix for one in recorded}) == 4
 
 
+def test_an_operator_that_begins_tells_of_a_version_of_a_job_what_the_last_one_told_under_the_same_name() -> None:
+    killed, begun = (Correlator().correlate("a", EVENT, at(second), "7") for second in (1, 2))
+    assert killed.suffix == begun.suffix
+    assert Correlator().correlate("a", EVENT, at(2), "8").suffix != killed.suffix
+
+
 def test_many_similar_events_are_combined_into_one():
     correlator = Correlator()
     recorded = [
