@@ -4,6 +4,7 @@
 The tests read every process's progress lines and exit code, and kill whom they like.
 """
 
+import contextlib
 import json
 import os
 import pickle
@@ -28,6 +29,11 @@ WAIT_SECONDS = 180.0
 """A hang is a failure; far above what anything here takes."""
 BY_HAND_SECONDS = 590.0
 """The same of a program with many cases."""
+STACKS_SECONDS = 5.0
+"""A process that is asked for the stacks of its threads has ended by then."""
+LAST_LINES = 100
+ENVIRONMENT = {"PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONFAULTHANDLER": "1"}
+"""faulthandler writes the stacks of all threads at SIGABRT."""
 LEARNT = 0.6
 """An accuracy in ten classes: how far asynchronous steps get differs from run to run (0.83 to 0.92 of one program)."""
 
@@ -35,8 +41,11 @@ LEARNT = 0.6
 class Member:
     """One training process and what it has reported."""
 
-    def __init__(self, name: str, process: Process, progress: int, go: int, log: Path) -> None:
-        self.name, self.process, self.log = name, process, log
+    def __init__(
+        self, name: str, process: Process, progress: int, go: int, log: Path, last_words: Callable[[], str]
+    ) -> None:
+        """`last_words`: what a failure shows of all tasks."""
+        self.name, self.process, self.log, self._last_words = name, process, log, last_words
         self.lines: list[dict[str, Any]] = []
         self.status: dict[str, Any] = {}
         self._go = go
@@ -53,7 +62,7 @@ class Member:
         with self._changed:
             done = self._changed.wait_for(lambda: reached(self.status) or self._closed, WAIT_SECONDS)
             if not done or not reached(self.status):
-                raise AssertionError(f"{self.name} never came to {what}: {self.status}\n{self.output()}")
+                raise AssertionError(f"{self.name} never came to {what}: {self.status}\n{self._last_words()}")
             return dict(self.status)
 
     def wait_for_step(self, step: int) -> dict[str, Any]:
@@ -69,7 +78,7 @@ class Member:
         deadline = time.monotonic() + WAIT_SECONDS
         while not path.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"{self.name} never made {path.name}: {self.status}\n{self.output()}")
+                raise AssertionError(f"{self.name} never made {path.name}: {self.status}\n{self._last_words()}")
             time.sleep(0.01)
 
     def exit_code(self) -> int:
@@ -81,7 +90,7 @@ class Member:
                 break
             except subprocess.TimeoutExpired:
                 if len(self.lines) == heard:
-                    raise AssertionError(f"{self.name} hangs: {self.status}\n{self.output()}") from None
+                    raise AssertionError(f"{self.name} hangs: {self.status}\n{self._last_words()}") from None
         with self._changed:
             self._changed.wait_for(lambda: self._closed, WAIT_SECONDS)
         return code
@@ -92,7 +101,7 @@ class Member:
 
     def output(self) -> str:
         """What the process printed."""
-        return f"--- {self.name}\n{self.log.read_text(errors='replace')}"
+        return self.log.read_text(errors="replace")
 
     def close(self) -> None:
         """End the process where it still runs."""
@@ -154,8 +163,7 @@ class Cluster:
         self._env = {
             **os.environ,
             **(env or {}),
-            "PYTHONPATH": str(ROOT / "trainer_image"),
-            "TF_CPP_MIN_LOG_LEVEL": "2",
+            **ENVIRONMENT,
             "DTJOB_NAME": "test",
             "DTJOB_NAMESPACE": "default",
             "DTJOB_UID": uid,
@@ -199,7 +207,21 @@ class Cluster:
         """Wait for exit 0 of the named tasks (all where none is named)."""
         for task in tasks or self.tasks:
             code = self[task].exit_code()
-            assert code == 0, f"{task} ended with {code}\n" + "\n".join(m.output() for m in self.members.values())
+            assert code == 0, f"{task} ended with {code}\n{self._last_words()}"
+
+    def _last_words(self) -> str:
+        """The last lines of every task, and the stacks of those that still run, which ends them."""
+        printed = {member: len(member.output().splitlines()) for member in self.members.values()}
+        running = [member for member in printed if member.process.poll() is None]
+        for member in running:
+            member.kill(signal.SIGABRT)
+        for member in running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                member.process.wait(STACKS_SECONDS)
+        lines: list[str] = []
+        for member, count in printed.items():
+            lines += (f"--- {member.name}", *member.output().splitlines()[max(0, count - LAST_LINES) :])
+        return "\n".join(lines)
 
     def _spawn(self, task: str) -> Member:
         role, _, index = task.rpartition("-")
@@ -222,7 +244,7 @@ class Cluster:
                 process = templates.execute(command, env, pipes, output.fileno(), self.directory)
         os.close(progress_write)
         os.close(go_read)
-        return Member(task, process, progress_read, go_write, log)
+        return Member(task, process, progress_read, go_write, log, self._last_words)
 
 
 SAVED_ARRAYS = """
@@ -238,7 +260,7 @@ pathlib.Path(sys.argv[2]).write_bytes(pickle.dumps({name: reader.get_tensor(name
 def begun_by_hand(arguments: Sequence[str], output: int, directory: Path) -> Process:
     """Start a program with its arguments that runs in no job, and prints to `output`."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("DTJOB_", "TF_CONFIG"))}
-    environ |= {"PYTHONPATH": str(ROOT / "trainer_image"), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    environ |= ENVIRONMENT
     forked = templates.fork(arguments, environ, {}, output, directory)
     return forked or templates.execute([sys.executable, *arguments], environ, {}, output, directory)
 
