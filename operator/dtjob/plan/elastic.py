@@ -271,7 +271,7 @@ def _words_of_too_few(situation: Situation, workers: Workers) -> tuple[str, str]
         return NO_ROOM, f"{has}; {waiting_words(situation) or 'its queue has admitted no more'}"
     if placeholders_wanted(situation):
         problems = situation.children.problems.items()
-        said = {what.removeprefix("Pod/"): why for what, why in problems if is_placeholder(what) and _QUOTA in why}
+        said = {what.removeprefix("Pod/"): why for what, why in problems if is_placeholder(what)}
         said |= {pod["metadata"]["name"]: unscheduled(pod) for pod in placeholders(situation) if not deleting(pod)}
         refusal = next((f" ({name} waits: {said[name]})" for name in sorted(said) if said[name]), "")
         return NO_ROOM, f"{has}; a placeholder pod waits for room for each of the others{refusal}"

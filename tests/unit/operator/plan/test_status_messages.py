@@ -235,6 +235,16 @@ def grows(replicas: int = 6, *, refused: bool = False) -> dict[str, Any]:
     return story.workers
 
 
+def is_refused(*pods: str) -> dict[str, Any]:
+    """The same of a job of which the API server has refused these pods."""
+    story = elastic_story.scaled(6, evaluator=True)
+    story.settle(at(10))
+    story.lose(*pods)
+    story.children = replace(story.children, problems={f"Pod/{name}": f"{name} is denied" for name in pods})
+    story.write(at(20))
+    return story.workers
+
+
 def shrunk() -> elastic_story.Story:
     return elastic_story.Story().shrunk()
 
@@ -264,6 +274,8 @@ WORKERS: list[tuple[str, Statuses, str, str]] = [
      "the group has 4 of 6 workers; a placeholder pod waits for room for each of the others"),
     ("the scheduler has no room for them", lambda: grows(refused=True), "NoRoom",
      "the group has 4 of 6 workers; a placeholder pod waits for room for each of the others (digits-worker-4-placeholder waits: Unschedulable: 0/3 nodes are available)"),
+    ("a placeholder is refused, and an evaluator", lambda: is_refused("digits-evaluator-0-0", "digits-worker-4-placeholder"), "NoRoom",
+     "the group has 4 of 6 workers; a placeholder pod waits for room for each of the others (digits-worker-4-placeholder waits: digits-worker-4-placeholder is denied)"),
     ("training waits for room", without_room, "Unschedulable",
      "training waits for room since 2026-11-21T10:00:50Z; it goes on with what there is at 2026-11-21T10:05:50Z"),
     ("the group has shrunk just now", lambda: shrunk().workers, "NoRoom",

@@ -92,6 +92,10 @@ def test_the_environment_has_the_number_of_the_tasks_gpus() -> None:
     assert gpus_told(job, "chief-0") is None
 
 
+def test_a_number_of_gpus_that_the_api_server_refuses_counts_as_none() -> None:
+    assert gpus_told(gpu_job(resources={"limits": {"nvidia.com/gpu": "500m"}}), "worker-0") is None
+
+
 EIGHT: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
 IN_TEMPLATE: dict[str, Any] = {"template": {"spec": {"containers": [{"name": "tensorflow", **EIGHT}]}}}
 

@@ -160,6 +160,15 @@ def test_a_quota_shrinks_a_group_and_a_restarted_operator_goes_on_counting() -> 
     assert story.workers["resizing"]["to"] == 2
 
 
+def test_a_pod_that_is_refused_for_another_reason_than_a_quota_does_not_wait_for_room() -> None:
+    story = Story()
+    story.settle(NOW)
+    story.lose("digits-worker-2-0")
+    story.children = replace(story.children, problems={"Pod/digits-worker-2-0": "a webhook denied the request"})
+    story.write(at(10))
+    assert "unschedulableSince" not in story.workers
+
+
 def test_a_shrunken_group_grows_again_when_there_is_room_but_not_too_often() -> None:
     story = Story().shrunk()
     story.settle(at(899))
@@ -211,6 +220,16 @@ def test_a_refused_placeholder_blocks_nothing() -> None:
     story.becomes("worker-2-placeholder", builders.running())
     story.look(at(902))
     assert story.workers["resizing"]["to"] == 3
+
+
+def test_a_quota_that_refuses_an_evaluator_is_not_one_of_placeholders() -> None:
+    story = Story(evaluator=True).shrunk()
+    story.settle(at(900))
+    story.lose("digits-evaluator-0-0", "digits-worker-3-placeholder")
+    story.children = replace(story.children, problems={"Pod/digits-evaluator-0-1": QUOTA})
+    story.becomes("worker-2-placeholder", builders.running())
+    story.write(at(901))
+    assert "resizing" not in story.workers
 
 
 def test_parameter_server_trains_on_without_a_worker_that_finds_no_node() -> None:
