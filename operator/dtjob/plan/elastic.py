@@ -295,7 +295,7 @@ def begin(draft: Draft, change: Resizing) -> None:
     said = workers.but(resizing=change, reason=change.reason, message=change.message)
     said = said.but(adjusted_time=adjusted, unschedulable_since=None)
     draft.add_event("Normal", RESIZING, f"Workers {workers.replicas} -> {change.to}: {change.message}")
-    draft.status = draft.status.but(workers=said).remembering(all_created=False, made_before=None)
+    draft.status = draft.status.but(workers=said).expecting_no_pods()
 
 
 def end_group(draft: Draft, change: Resizing) -> None:
@@ -307,7 +307,7 @@ def end_group(draft: Draft, change: Resizing) -> None:
     message = f"{change.message}: the group of {group} saves and ends"
     status = set_phase(situation.status, Phase.RESTARTING, RESIZING, message, situation.now)
     status = set_condition(status, BLOCKED, False, RESIZING, "", situation.now)  # nothing is made until all have ended
-    draft.status = count_tasks(status, situation.views).remembering(all_created=False, made_before=None)
+    draft.status = count_tasks(status, situation.views).expecting_no_pods()
     draft.look_again(*(facts_of(pod).lost_at for pod in pods))
 
 
@@ -338,7 +338,7 @@ def _begin_group(draft: Draft, replicas: int, adjusted: datetime | None) -> None
     new = Attempts(exceptions=stays, others=max((attempts.others, *attempts.exceptions.values())) + 1)
     workers = workers.but(replicas=replicas, resizing=None, unschedulable_since=None, adjusted_time=adjusted)
     workers = workers.but(last_scale_time=whole(draft.now))
-    draft.status = draft.status.but(workers=workers).remembering(attempts=new, all_created=False, made_before=None)
+    draft.status = draft.status.but(workers=workers).remembering(attempts=new).expecting_no_pods()
 
 
 def go_on_as_desired(draft: Draft) -> None:

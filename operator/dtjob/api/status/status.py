@@ -107,6 +107,10 @@ class Status(StatusBlock):
         """A copy with these fields of `internal` changed."""
         return self.but(internal=self.internal.but(**changes))
 
+    def expecting_no_pods(self) -> Self:
+        """A copy in which no attempt has had its pod: one that is missing was not deleted."""
+        return self.remembering(all_created=False, made_before=None)
+
     @property
     def has_memory(self) -> bool:
         """Whether the operator remembers anything: a job of which it does not is new, or has lost it."""

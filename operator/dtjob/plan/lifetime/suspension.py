@@ -69,7 +69,7 @@ def suspend(draft: Draft, pause: Pause = BY_USER) -> None:
         active=active.ended(now) if active else None,
     )
     if before.internal.made:
-        status = status.remembering(all_created=False, made_before=None)
+        status = status.expecting_no_pods()
     draft.status = status
     if not holds(before.conditions, SUSPENDED):
         draft.add_event("Normal", SUSPENDED, pause.event)
