@@ -307,7 +307,7 @@ def test_while_the_deletion_of_a_pod_fails_its_successor_waits_at_first(call: st
 
 
 def test_a_shared_object_that_is_gone_before_its_repair_is_created_again():
-    """Its DELETED may never come: kopf lists a moment after us, and again after each watch that was cut."""
+    """Its DELETED has not come yet."""
     with World(builders.job()) as made:
         made.run(1)
         made.lose_watch()

@@ -75,6 +75,17 @@ def test_a_time_to_live_that_was_raised_just_now_is_not_over() -> None:
         assert (KIND, "digits") not in made.cluster.objects
 
 
+def test_a_pod_that_goes_while_the_watches_are_away_is_missed_once_they_are_back() -> None:
+    with running() as made:
+        made.lose_watch()
+        made.cluster.remove("Pod", "digits-worker-1-0")
+        made.run(LATE)
+        assert made.job.status["restarts"]["total"] == 0
+        made.watch_again()
+        made.run(LATE)
+        assert made.job.status["restarts"]["total"] == 1
+
+
 def test_a_job_whose_deletion_is_refused_is_tried_again() -> None:
     with world("Default", ttlSecondsAfterFinished=60) as made:
         made.cluster.failing["delete DistributedTrainingJob digits"] = Refused("forbidden: no right to delete")

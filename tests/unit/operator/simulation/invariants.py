@@ -57,7 +57,7 @@ class Rules:
         self._refused: dict[str, list[datetime]] = defaultdict(list)
         self._gone: dict[str, datetime] = {}
         self._unheard: set[str] = set()
-        """What went while the watch was lost: only a resync tells of that."""
+        """The jobs that went while the watch was lost: only a resync tells of that."""
         self.watches = True
 
     def job_is_gone(self, uid: str, now: datetime) -> None:

@@ -4,6 +4,7 @@
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 from unittest.mock import patch
@@ -139,11 +140,12 @@ class World:
         self._pending.clear()
 
     def watch_again(self) -> None:
-        """The watch after a relist, as kopf does it: what is there comes as events, what is gone does not."""
+        """The watches after 410, each with a LIST before it. kopf's, of jobs, does not tell what is gone. Others do."""
         if not self.watching:
             self.watching, self.cluster.rules.watches = True, True
-            for stored in list(self.cluster.objects.values()):
-                self.deliver("MODIFIED", stored)
+            for job in self.cluster.of_kind(KIND):
+                self.deliver("MODIFIED", job)
+            self.loop.run_until_complete(self._list(self._informers))
 
     def deliver(self, type_: str, manifest: Manifest) -> None:
         """One watch event, maybe late, maybe for the second time. Only jobs and labelled children have any."""
@@ -204,8 +206,9 @@ class World:
         self.cluster.crash_in = None
         self._workloads = Workloads(cast(Kube, self.cluster), self.store, self.queue, ())
         self._pod_groups = PodGroups(cast(Kube, self.cluster), self.store, self.queue, (), NO_DEFAULTS)
-        kinds = (*LISTED_KINDS, KIND)
-        self._informers = [Informer(cast(Kube, self.cluster), kind, self.store, self.queue) for kind in kinds]
+        *self._informers, self._jobs = (
+            Informer(cast(Kube, self.cluster), kind, self.store, self.queue) for kind in (*LISTED_KINDS, KIND)
+        )
         self._pending.clear()
         self.watching, self.cluster.rules.watches = True, True
         await self._resync()
@@ -213,10 +216,13 @@ class World:
         self._operator = self.loop.create_task(made.run(3))
 
     async def _resync(self) -> None:
-        await resync(self._informers)
+        await self._list((*self._informers, self._jobs))
+        self.cluster.rules.resynced(self.now())
+
+    async def _list(self, informers: Sequence[Informer]) -> None:
+        await resync(informers)
         await self._pod_groups.resync()
         await self._workloads.resync()
-        self.cluster.rules.resynced(self.now())
         self.cluster.quota_rules.hears_again(self.now())
 
     async def _stop(self) -> None:

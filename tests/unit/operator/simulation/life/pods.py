@@ -282,7 +282,7 @@ class Pods(Stage):
             self.world.cluster.ask_to_delete("Pod", name)
         else:
             self.world.cluster.lost.add(uid)
-        if what == "lost" or not self.world.watching:  # without a watch, only a resync tells of a pod that is gone
+        if what == "lost" or not self.world.watching:  # without a watch, only a LIST tells of a pod that is gone
             accounts.unseen.add(facts.job_uid)
         self.world.run(noticed or 0.01)
         for one in (peer for peer in self.answering() if peer in peers):
