@@ -28,7 +28,7 @@ def told_of_failure(task: str, status: dict[str, Any], *, saved: bool = False, *
     """The Events of a job of which a pod fails; `saved`: it has a checkpoint at step 40."""
     history = History(builders.job(**spec))
     if saved:
-        history.reports = {"chief-0": {"attempt": 0, "step": 44, "checkpoint": {"step": 40}}}
+        history.chief_says({"attempt": 0, "step": 44, "checkpoint": {"step": 40}})
         history.look(at(10))
     history.ends(task, status)
     history.look(at(20))
@@ -39,7 +39,7 @@ def told_of_restart(first: dict[str, Any], then: dict[str, Any], checkpoint: Any
     """The Events of a job whose chief reports this, and that after a restart of its training process."""
     history = History(builders.job(**({"checkpoint": checkpoint} if checkpoint else {})))
     for report, now in ((first, 1), ({"attempt": 0, "incarnation": 1, **then}, 20)):
-        history.reports = {"chief-0": {"attempt": 0, "incarnation": 0, **report}}
+        history.chief_says({"attempt": 0, "incarnation": 0, **report})
         history.look(at(now))
     return history.events
 
@@ -52,7 +52,7 @@ def told_of_crashes(*counts: int, crashed: dict[str, Any] = CRASHED) -> list[Eve
     history = History(builders.job())
     for number, count in enumerate(counts):
         crashes = {"count": count, **crashed}
-        history.reports = {"chief-0": {"attempt": 0, "step": 100, "restoredStep": 100, "crashes": crashes}}
+        history.chief_says({"attempt": 0, "step": 100, "restoredStep": 100, "crashes": crashes})
         history.look(at(60 * number))
     return history.events
 
@@ -118,7 +118,7 @@ def told_of_a_late_cause() -> list[Event]:
     history = History(builders.job())
     history.ends("worker-1", {**builders.ended(137, at(1)), "phase": "Running"})
     history.look(at(1))
-    history.pods["digits-worker-1-0"]["status"] = builders.out_of_memory(at(1))
+    history.becomes("worker-1-0", builders.out_of_memory(at(1)))
     history.look(at(2))
     return history.events
 

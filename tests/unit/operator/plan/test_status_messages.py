@@ -69,17 +69,20 @@ def after_the_end_of(task: str, status: dict[str, Any], *, twice: bool = False, 
         history.end_what_is_deleted()
         history.look(at(60))
         history.ends(task, status)
-    return history.look(at(61))
+    history.look(at(61))
+    return history.job.status
 
 
 def again_and_again(status: dict[str, Any], *, saved: bool = False, **policy: Any) -> dict[str, Any]:
     """The status of a job whose worker 1 ends like this after each start, until the job fails. `saved`: at step 50."""
     history = History(builders.job(failurePolicy={"backoff": {"initialSeconds": 0, "maxSeconds": 0}, **policy}))
-    history.reports = {"chief-0": {"attempt": 0, "step": 50, "checkpoint": {"step": 50}}} if saved else {}
+    if saved:
+        history.chief_says({"attempt": 0, "step": 50, "checkpoint": {"step": 50}})
     history.look(at(1))
     for number in range(20):
         history.ends("worker-1", status)
-        if history.look(at(100 * number))["phase"] == "Failed":
+        history.look(at(100 * number))
+        if history.stands[0] == "Failed":
             break
         history.end_what_is_deleted()
         history.look(at(100 * number + 10))

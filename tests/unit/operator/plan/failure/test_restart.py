@@ -349,9 +349,9 @@ def test_a_pod_that_goes_while_another_is_made_anew_is_a_restart_too() -> None:
     history = History(builders.job())
     history.ends("worker-1", builders.ended(137, at(10)))
     history.look(at(10))
-    history.goes("digits-chief-0-0")
+    history.lose("digits-chief-0-0")
     history.look(at(11))
-    assert history.total == 1, "of one incident"
+    assert history.job.status["restarts"]["total"] == 1, "of one incident"
     history.look(at(12))
-    assert {"digits-chief-0-1", "digits-worker-1-1"} <= history.pods.keys()
-    assert "digits-chief-0-0" not in history.pods
+    assert {"chief-0-1", "worker-1-1"} <= set(history.tasks)
+    assert "chief-0-0" not in history.tasks

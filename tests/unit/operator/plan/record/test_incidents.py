@@ -25,7 +25,7 @@ def says(history: History, step: int, restored: int, incarnation: int = 0, attem
     """What the chief's supervisor says of its training process."""
     saved = {"step": max(100, restored), "time": "2026-11-21T10:00:00Z"}
     said = {"task": "chief-0", "attempt": attempt, "incarnation": incarnation, "state": "training", "step": step}
-    history.reports["chief-0"] = {**said, "restoredStep": restored, "checkpoint": saved, **more}
+    history.chief_says({**said, "restoredStep": restored, "checkpoint": saved, **more})
 
 
 def story(history: History) -> list[dict[str, Any]]:
