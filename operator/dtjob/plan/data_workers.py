@@ -60,13 +60,12 @@ def keep(draft: Draft, views: Sequence[TaskView]) -> None:
     situation = draft.situation
     if any(view.state is PodState.MISSING for view in situation.views):
         return
-    wanted, actions = {view.task.id for view in views}, list[Action]()
+    wanted = {view.task.id for view in views}
     why = f"the job is to have {counted(len(views), 'data worker')}"  # in a queue perhaps fewer than the spec says
     surplus = (pod for pod in pods_of(situation) if facts_of(pod).task_id not in wanted)
-    actions += [Delete.of(pod, why) for pod in surplus if not deleting(pod)]
+    draft.do(Delete.of(pod, why) for pod in surplus if not deleting(pod))
     for view in views:
-        actions += _replaced(draft, view)
-    draft.do(actions)
+        draft.do(_replaced(draft, view))
     draft.look_again(*(facts_of(pod).lost_at for view in views for pod in view.pods))
 
 
@@ -79,11 +78,10 @@ def count(draft: Draft, views: Sequence[TaskView]) -> None:
 def _replaced(draft: Draft, view: TaskView) -> list[Action]:
     """What is to be done about one of them."""
     situation, pod = draft.situation, view.pod
-    if pod is not None and view.state in (PodState.PENDING, PodState.RUNNING) and not deleting(pod):
-        return retire(view)
     if pod is not None:
-        backoff = situation.group_job.spec.failure_policy.backoff
-        due = created_at(pod) + wait_before(view.attempt + 1, backoff)
+        if view.state in (PodState.PENDING, PodState.RUNNING) and not deleting(pod):
+            return retire(view)
+        due = created_at(pod) + wait_before(view.attempt + 1, situation.group_job.spec.failure_policy.backoff)
         if situation.now < due:
             draft.look_again(due)
             return retire(view)

@@ -70,13 +70,6 @@ class WorkerReplicaSpec(ReplicaSpec):
     Defaults to 1."""
 
 
-class DataReplicaSpec(ReplicaSpec):
-    """The data workers."""
-
-    replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] = 1
-    """Number of data workers. You may change it while the job runs. Defaults to 1."""
-
-
 AnyReplicaSpec = SingleReplicaSpec | ReplicaSpec
 
 
@@ -90,9 +83,9 @@ class ReplicaSpecs(Block):
     """Tasks that train. Only for MultiWorkerMirrored and ParameterServer."""
     ps: ReplicaSpec | None = None
     """Parameter servers, which hold the variables. Only for ParameterServer."""
-    data: DataReplicaSpec | None = None
-    """Data workers (tf.data service), which run the input pipeline beside the training. They read the files, so the
-    template mounts the volumes of the data. Training does not restart if one is lost."""
+    data: ReplicaSpec | None = None
+    """Data workers (tf.data service), which run the input pipeline. They read the files, so the template mounts the
+    volumes of the data. Their number may change while the job runs. Training does not restart if one is lost."""
     evaluator: SingleReplicaSpec | None = None
     """Task that evaluates checkpoints beside the training. Its failure fails the job only if a rule of failurePolicy
     says so."""

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arguments of commands that change jobs of a cluster."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -33,17 +32,10 @@ def resume(job: JobName, namespace: Namespace = None, kubeconfig: Kubeconfig = N
     typer.echo(f"{job} continues at its last checkpoint")
 
 
-class Scaled(StrEnum):
-    """A role whose number may change."""
-
-    WORKER = "worker"
-    DATA = "data"
-
-
 def scale(
     job: JobName,
     workers: Annotated[int | None, typer.Argument(min=1, metavar="N", help="Number of workers.")] = None,
-    role: Annotated[Scaled, typer.Option(help="Whose number changes.")] = Scaled.WORKER,
+    role: Annotated[Literal["worker", "data"], typer.Option(help="Whose number changes.")] = "worker",
     replicas: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="The same number, as kubectl scale takes it.")
     ] = None,
@@ -62,11 +54,8 @@ def scale(
     if number is None or workers not in (None, number):
         raise BadInput("scale: give one number of workers: dtjob scale JOB N, or --replicas N")
     steering.scale(connected(kubeconfig, context, namespace), job, number, Role(role))
-    typer.echo(
-        f"{job} saves and continues with {counted(number, 'worker')}"
-        if role is Scaled.WORKER
-        else f"{job} goes on with {counted(number, 'data worker')}"
-    )
+    does, whom = ("saves and continues", "worker") if role == "worker" else ("goes on", "data worker")
+    typer.echo(f"{job} {does} with {counted(number, whom)}")
 
 
 def restart(

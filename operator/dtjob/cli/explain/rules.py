@@ -13,8 +13,6 @@ from dtjob.objects.pod.environment import restart_signals
 from dtjob.plan.failure.built_in import BUILT_IN
 
 BUILT_IN_NAME = "built-in"
-REPLACED_ALONE = (Role.EVALUATOR, Role.DATA)
-"""Training goes on without a task of these roles."""
 
 
 class RuleThatHolds(NamedTuple):
@@ -31,15 +29,14 @@ class RuleThatHolds(NamedTuple):
 def rules_that_hold(job: Job) -> list[RuleThatHolds]:
     """The rules in the order in which they are asked."""
     there = tuple(dict.fromkeys(task.role for task in topology.tasks(job)))
-    training = tuple(role for role in there if role is not Role.EVALUATOR)
+    training = tuple(role for role in there if role.trains)
     found = [
         (f"failurePolicy.rules[{index}]", rule.action, tuple(filter(rule.is_about, there)), criterion(rule))
         for index, rule in enumerate(job.spec.failure_policy.rules)
     ]
     found += [(BUILT_IN_NAME, one.action, training, one.what) for one in BUILT_IN]
-    everyone = {task.role for task in topology.all_tasks(job)}
-    alone = (role for role in REPLACED_ALONE if role in everyone)
-    found += [(BUILT_IN_NAME, RuleAction.RESTART, (role,), "any failure") for role in alone]
+    everyone = dict.fromkeys(task.role for task in topology.all_tasks(job))
+    found += [(BUILT_IN_NAME, RuleAction.RESTART, (role,), "any failure") for role in everyone if not role.trains]
     return [
         RuleThatHolds(name, action.value, [role.value for role in roles], matches, _does(job, action, roles))
         for name, action, roles, matches in found
@@ -96,7 +93,7 @@ def _does(job: Job, action: RuleAction, roles: tuple[Role, ...]) -> str:
             return "the job fails at once"
         case RuleAction.LEAVE_FAILED:
             return "it is not replaced; training goes on"
-        case RuleAction.RESTART if roles and set(roles) <= set(REPLACED_ALONE):
+        case RuleAction.RESTART if roles and not any(role.trains for role in roles):
             return "replaced alone, and never counted; training goes on"
         case RuleAction.RESTART:
             most = f"at most {policy.max_restarts_without_progress} in a row without a newer checkpoint"

@@ -11,7 +11,6 @@ from dtjob.api.job import Job
 from dtjob.objects import topology
 
 HOST = "127.0.0.1"
-GRPC = "grpc://"
 LOWEST_PORT = 15000
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 DEFAULT_EPHEMERAL_START = 32768
@@ -48,15 +47,15 @@ class Addresses:
 
     def map(self, address: str) -> str:
         """The loopback address that stands for `host:port` of a task; any other address as it is."""
-        host, _, port = address.removeprefix(GRPC).rpartition(":")
+        scheme, slashes, place = address.rpartition("//")
+        host, _, port = place.rpartition(":")
         ports = self.ports.get(host.split(".")[0])
         if ports is None:
             return address
         network = self.job.spec.network
-        here = {str(network.rendezvous_port): ports.rendezvous, str(network.status_port): ports.status}
-        here[str(network.data_port)] = ports.data
-        scheme = GRPC if address.startswith(GRPC) else ""
-        return f"{scheme}{HOST}:{here.get(port, ports.tensorflow)}"
+        here = {network.rendezvous_port: ports.rendezvous, network.status_port: ports.status}
+        here[network.data_port] = ports.data
+        return f"{scheme}{slashes}{HOST}:{here.get(int(port), ports.tensorflow)}"
 
     def cluster(self, spec: dict[str, list[str]]) -> dict[str, list[str]]:
         """The cluster spec with loopback addresses."""

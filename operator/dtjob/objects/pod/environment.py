@@ -82,12 +82,9 @@ def _data_service(job: Job, task: Task) -> dict[str, str]:
     """
     if job.spec.replica_specs.data is None or task.role is Role.EVALUATOR:
         return {}
-    values = {
-        "DTJOB_DATA_SERVICE": f"grpc://{topology.address(job, topology.chief_task(job), job.spec.network.data_port)}"
-    }
-    if task.role is Role.DATA:
-        values["DTJOB_DATA_ADDRESS"] = topology.address(job, task, job.spec.network.port)
-    return values
+    chief = topology.address(job, topology.chief_task(job), job.spec.network.data_port)
+    own = topology.address(job, task, job.spec.network.port)
+    return {"DTJOB_DATA_SERVICE": f"grpc://{chief}"} | ({"DTJOB_DATA_ADDRESS": own} if task.role is Role.DATA else {})
 
 
 def _for_other_images(job: Job, task: Task) -> list[Variable]:
