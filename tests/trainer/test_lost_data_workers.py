@@ -14,8 +14,8 @@ import pytest
 import tensorflow as tf
 
 from dtjob_trainer.contract.task import DATA_SERVICE
-from dtjob_trainer.service import lost_workers
-from dtjob_trainer.service.lost_workers import LostWorkers
+from dtjob_trainer.service import dispatcher
+from dtjob_trainer.service.dispatcher import Dispatcher
 from dtjob_trainer.service.served import over_data_service
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -49,6 +49,7 @@ class Service:
         service = tf.data.experimental.service
         self._dispatcher = service.DispatchServer(service.DispatcherConfig(int(self.address[10:]), "grpc"))
         self._processes: dict[int, subprocess.Popen[str]] = {}
+        self._seen_by_data_0 = Dispatcher(self.address)
 
     def start(self, *indices: int) -> None:
         """Start these data workers, and wait until they serve."""
@@ -67,6 +68,10 @@ class Service:
             process.kill()
             process.communicate()
 
+    def look(self) -> None:
+        """Look for lost data workers as data-0 does."""
+        self._seen_by_data_0.end_tasks_of_lost(f"localhost:{self.ports[0]}")
+
     def end(self) -> None:
         """Kill them all."""
         self.kill(*self._processes)
@@ -74,7 +79,7 @@ class Service:
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    monkeypatch.setattr(lost_workers, "GONE_SECONDS", 0.0)
+    monkeypatch.setattr(dispatcher, "GONE_SECONDS", 0.0)
     found = Service()
     monkeypatch.setenv(DATA_SERVICE, f"grpc://{found.address}")
     yield found
@@ -100,10 +105,10 @@ class Epoch:
         self._thread.join(0.3)
         return self._thread.is_alive()
 
-    def rest(self, lost: LostWorkers) -> Counter[int]:
-        """How often each example came in all, while a data worker looks for lost ones."""
+    def rest(self, service: Service) -> Counter[int]:
+        """How often each example came in all, while data-0 looks for lost data workers."""
         while self.goes_on():
-            lost.look()
+            service.look()
         return Counter(self.seen)
 
     def _read(self) -> None:
@@ -113,45 +118,43 @@ class Epoch:
 def test_an_epoch_has_the_documented_examples_when_data_workers_are_lost_or_come_late(service: Service) -> None:
     """shuffle() takes all numbers at the beginning. A data worker that did so would lose half of an epoch."""
     dataset = over_data_service(tf.data.Dataset.range(N).shuffle(N).map(slowly))
-    lost = LostWorkers(service.address)
     whole = Counter(range(N))
 
     service.start(0, 1)
-    assert Epoch(dataset).rest(lost) == whole, "nothing fails"
+    assert Epoch(dataset).rest(service) == whole, "nothing fails"
 
     epoch = Epoch(dataset).take(50)
     service.kill(1)
     service.start(1)
-    found = epoch.rest(lost)
+    found = epoch.rest(service)
     assert max(found.values()) == 1, "a killed one that comes back: no example twice"
     assert len(found) >= N - AHEAD
 
     epoch = Epoch(dataset).take(50)
     service.start(2)
-    assert epoch.rest(lost) == whole, "one more"
+    assert epoch.rest(service) == whole, "one more"
     epoch = Epoch(dataset).take(50)
     service.kill(1, 2)
-    found = epoch.rest(lost)
+    found = epoch.rest(service)
     assert max(found.values()) == 1, "two that stay away"
     assert len(found) >= N - 2 * AHEAD
-    assert Epoch(dataset).rest(lost) == whole, "the next epoch without them"
+    assert Epoch(dataset).rest(service) == whole, "the next epoch without them"
 
 
 def test_an_epoch_waits_for_the_only_data_worker_that_could_go_on(service: Service) -> None:
     dataset = over_data_service(tf.data.Dataset.range(N).map(slowly))
-    lost = LostWorkers(service.address)
     service.start(0, 1)
     epoch = Epoch(dataset).take(50)
     service.kill(1)
-    lost.look()
+    service.look()
     service.kill(0)
     for _ in range(4):
         assert epoch.goes_on(), "examples that nobody has made"
-        lost.look()
+        service.look()
     service.start(1)
-    lost.look()
+    service.look()
     assert epoch.goes_on(), "this one has no part in the epoch any more"
     service.start(0)
-    found = epoch.rest(lost)
+    found = epoch.rest(service)
     assert max(found.values()) == 1
     assert len(found) >= N - 2 * AHEAD

@@ -7,7 +7,7 @@ import time
 from typing import Any, NoReturn
 
 from dtjob_trainer.contract import exit_codes
-from dtjob_trainer.contract.task import Task
+from dtjob_trainer.contract.task import Task, host_of, port_of
 from dtjob_trainer.process.runtime import Runtime
 from dtjob_trainer.process.shutdown import MARGIN_SECONDS
 
@@ -47,7 +47,7 @@ def serve(here: Runtime, task: Task) -> NoReturn:
     here.shutdown.wait_signalled()
     serve_on = task.grace_seconds - 2 * MARGIN_SECONDS
     deadline = time.monotonic() + (serve_on if task.role == "ps" else min(serve_on, WORKER_SECONDS))
-    while time.monotonic() < deadline and _listens(task.cluster["chief"][0]):
+    while time.monotonic() < deadline and listens(task.cluster["chief"][0]):
         time.sleep(POLL_SECONDS)
     del server
     os._exit(exit_codes.TERMINATED)
@@ -65,11 +65,10 @@ def settings_of(task: Task) -> Any:
     return settings
 
 
-def _listens(address: str) -> bool:
+def listens(address: str, seconds: float = POLL_SECONDS) -> bool:
     """Whether `address` accepts connections. A connection without data does not disturb TensorFlow."""
-    host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), timeout=POLL_SECONDS):
+        with socket.create_connection((host_of(address), port_of(address)), timeout=seconds):
             return True
     except OSError:
         return False

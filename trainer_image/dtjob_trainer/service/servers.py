@@ -1,28 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The servers of tf.data service: the dispatcher in the chief task's training process, a worker in each data worker.
 
-The dispatcher lives and ends with the training that needs it, so it keeps no journal. A new dispatcher counts its tasks
-from the beginning. A data worker that had tasks of the old one could take the new ones for these. So it watches the
-dispatcher's process by an open connection, and begins anew when that ends.
+The dispatcher lives and ends with the training that needs it, so it keeps no journal. A data worker begins anew with
+each dispatcher.
 """
 
-import os
-import socket
 import sys
 import time
 from typing import Any, NoReturn
 
-from dtjob_trainer.contract import exit_codes, log_line
+from dtjob_trainer.contract import log_line
 from dtjob_trainer.contract.task import Task, port_of
 from dtjob_trainer.errors import TaskError
 from dtjob_trainer.process.runtime import Runtime
-from dtjob_trainer.service.lost_workers import LOOK_SECONDS, LostWorkers, connect
+from dtjob_trainer.process.serving import listens
 
 HEARTBEAT_MS = 1000
 """How often a data worker asks the dispatcher for tasks."""
+LOOK_SECONDS = 1.0
+"""How often a data worker speaks to the dispatcher, and data-0 looks for the others."""
 POLL_SECONDS = 0.2
-RENEW_SECONDS = 20.0
-"""A connection is replaced after so long. The dispatcher closes one on which nobody says anything after 120 s."""
 _dispatchers: list[Any] = []
 
 
@@ -39,60 +36,25 @@ def dispatch(task: Task) -> None:
 
 
 def serve(here: Runtime, task: Task) -> NoReturn:
-    """Make examples for the training until SIGTERM."""
+    """Make examples for the training until SIGTERM, which ends the process."""
     import tensorflow as tf
 
+    from dtjob_trainer.service.dispatcher import Dispatcher
+
     service = tf.data.experimental.service
-    dispatcher, own = task.data_service, task.data_address
-    here.shutdown.training_begins()
-    log_line.write(sys.stdout, f"waits for the chief task at {dispatcher}", task=task.id)
-    while not here.shutdown.signalled:
-        if (line := connect(dispatcher)) is None:
-            here.shutdown.wait_signalled(POLL_SECONDS)
-            continue
-        config = service.WorkerConfig(dispatcher, own, port_of(own), "grpc", heartbeat_interval_ms=HEARTBEAT_MS)
+    address, own = task.data_service, task.data_address
+    config = service.WorkerConfig(address, own, port_of(own), "grpc", heartbeat_interval_ms=HEARTBEAT_MS)
+    log_line.write(sys.stdout, f"waits for the chief task at {address}", task=task.id)
+    while True:
+        while not listens(address, seconds=5.0):  # gRPC would look for the name again after 120 s
+            time.sleep(POLL_SECONDS)
+        dispatcher = Dispatcher(address)
         server = service.WorkerServer(config)
         here.progress.report(state="serving")
-        log_line.write(sys.stdout, f"makes examples for the chief task at {dispatcher}", task=task.id)
-        _watch(here, dispatcher, line, LostWorkers(dispatcher) if task.index == 0 else None)
+        log_line.write(sys.stdout, f"makes examples for the chief task at {address}", task=task.id)
+        while not dispatcher.ended.wait(LOOK_SECONDS):
+            if task.index == 0:
+                dispatcher.end_tasks_of_lost(own)
+            else:
+                dispatcher.greet()
         del server  # which stops it
-    os._exit(exit_codes.TERMINATED)
-
-
-def _watch(here: Runtime, dispatcher: str, line: socket.socket, lost: LostWorkers | None = None) -> None:
-    """Return when the process of the dispatcher has ended, or this task got SIGTERM. Looks after `lost` meanwhile."""
-    waited = looked = 0.0
-    while not here.shutdown.wait_signalled(POLL_SECONDS):
-        if _is_closed(line):
-            return
-        if lost is not None and time.monotonic() - looked >= LOOK_SECONDS:
-            lost.look()
-            looked = time.monotonic()
-        waited += POLL_SECONDS
-        # a name that is not found for a moment is no end: the worker would lose the elements that it has
-        if waited >= RENEW_SECONDS and (following := connect(dispatcher)) is not None:
-            if not _have_one_end(line, following):
-                return
-            line.close()
-            line, waited = following, 0.0
-
-
-def _have_one_end(line: socket.socket, following: socket.socket) -> bool:
-    """Whether both go to the same address. A lost node closes no connection, and a new chief has another address."""
-    try:
-        return bool(line.getpeername() == following.getpeername())
-    except OSError:  # one of them is closed
-        return False
-
-
-def _is_closed(line: socket.socket) -> bool:
-    """Whether the other end has closed the connection; reads what it says."""
-    line.setblocking(False)
-    try:
-        while line.recv(4096):
-            pass
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
-    return True

@@ -6,14 +6,14 @@ import socket
 import pytest
 
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.process.serving import THREADS, _listens, settings_of
+from dtjob_trainer.process.serving import THREADS, listens, settings_of
 
 
 def test_the_chief_is_there_while_it_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as chief:
         address = f"127.0.0.1:{chief.getsockname()[1]}"
-        assert _listens(address)
-    assert not _listens(address)
+        assert listens(address)
+    assert not listens(address)
 
 
 @pytest.mark.parametrize("role", ["worker", "ps"])
