@@ -21,19 +21,6 @@ if TYPE_CHECKING:
     from dtjob_trainer.placement.tracker import over_all_rows as over_all_rows
     from dtjob_trainer.service.served import over_data_service as over_data_service
 
-__all__ = [
-    "DataContext",
-    "evaluate",
-    "fit",
-    "is_chief",
-    "over_all_rows",
-    "over_data_service",
-    "predict",
-    "save",
-    "strategy",
-    "train",
-]
-
 _HOMES = {
     "DataContext": "dtjob_trainer.data.function",
     "evaluate": "dtjob_trainer.loops.evaluate",
@@ -44,6 +31,7 @@ _HOMES = {
     "save": "dtjob_trainer.checkpoint.model_file",
     "train": "dtjob_trainer.loops.train",
 }
+__all__ = [*_HOMES, "is_chief", "strategy"]
 
 
 def is_chief() -> bool:
