@@ -107,6 +107,9 @@ def takes(function: Callable[..., Any], arguments: int) -> bool:
 class FunctionSource(Source):
     """A function of DataContext that returns this shard's unbatched Dataset, called anew for each pass."""
 
+    may_look_again = True
+    """Whether its examples may be read beside a pass."""
+
     def __init__(self, function: Callable[[DataContext], Any], batch_size: int, place: Place, wanted: Wanted) -> None:
         """`batch_size`: examples of a batch of all tasks, instead of `wanted.batch_size`."""
         self._function, self._batch_size, self._place, self._wanted = function, batch_size, place, wanted
@@ -202,7 +205,8 @@ class FunctionSource(Source):
     def stand_in(self, number: int) -> tuple[Any, ...]:
         """This task's first row of pass `number`, as a made-up one may have no logarithm; of ones where it has none."""
         if self._first is None or self._first[0] != number:  # a restarted run begins within the pass
-            row = next(iter(self._call(number, 0)[0].take(1).batch(1)), None)
+            rows = self._call(number, 0)[0].take(1).batch(1) if self.may_look_again else ()
+            row = next(iter(rows), None)
             made_up = keras.tree.map_structure(elements.made_up_row, self._spec) if row is None else row
             self._first = number, elements.as_inputs(made_up)
         return self._first[1]

@@ -5,7 +5,7 @@ import functools
 import glob
 import inspect
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -108,13 +108,20 @@ def functions_of(dataset: Any) -> list[Any]:
     return [wrapper.function for wrapper in wrappers]
 
 
-def made_again(part: Any, dataset: Any, seed: int) -> Any:
-    """What one part of a Dataset does, done to `dataset` in any order. `seed` is that of shuffle(). Raises KeyError for
-    parts of other kinds than maps, filters, records in files and shuffle()."""
+def made_again(parts: Sequence[Any], dataset: Any, seed: int) -> Any:
+    """What these parts of a Dataset do, the last one first, done to `dataset` in any order. `seed`: that of shuffle().
+    Raises KeyError for parts of other kinds than maps, filters, records in files and shuffle()."""
+    for part in reversed(parts):
+        if kind_of(part) not in PASSED_OVER:
+            dataset = _part_again(part, dataset, seed)
+    return dataset
+
+
+def _part_again(part: Any, dataset: Any, seed: int) -> Any:
     kind = kind_of(part)
-    if kind in PASSED_OVER:
-        return dataset
     if kind == SHUFFLE:
+        if kind_of(dataset) in SLICES:  # a data worker would first take all that it can get, and lose it at its end
+            return in_new_order(dataset, seed)
         return dataset.shuffle(read(part, "_buffer_size", _SERVE), seed=seed)
     if kind == RECORDS:
         type_, size = (read(part, name, _SERVE) for name in ("_compression_type", "_buffer_size"))

@@ -9,15 +9,15 @@ tasks read from one service job by its name, and each makes its share of a batch
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from dtjob_trainer.contract.task import DATA_SERVICE
-from dtjob_trainer.data import elements, randomness
+from dtjob_trainer.data import randomness
 from dtjob_trainer.data.batches import Place, Source, Wanted
 from dtjob_trainer.data.function import FunctionSource
 from dtjob_trainer.errors import DataError
@@ -30,14 +30,8 @@ INEXACT = (
     "data workers give the examples in another order each time: after a restart within an epoch, as many are left out "
     "as were trained on, and not the same ones"
 )
-_SERVED = (
-    datasets.MAPS
-    | datasets.INTERLEAVES
-    | datasets.SLICES
-    | datasets.PASSED_OVER
-    | {datasets.FILTER, datasets.FLAT_MAP, datasets.SHUFFLE, datasets.RECORDS}
-)
 _WORK = datasets.MAPS | datasets.INTERLEAVES | {datasets.FILTER, datasets.FLAT_MAP, datasets.RECORDS}
+_SERVED = _WORK | datasets.SLICES | datasets.PASSED_OVER | {datasets.SHUFFLE}
 _BEFORE = "_dtjob_before"
 """The attribute of a Dataset of `over_data_service` that is what it was given."""
 _names = count()
@@ -54,10 +48,11 @@ def over_data_service(dataset: Any) -> Any:
     """
     if not os.environ.get(DATA_SERVICE):
         return dataset
-    if why := why_not(parts_of(dataset)):
+    parts = parts_of(dataset)
+    if why := next(_obstacles(parts), ""):
         raise DataError(f"over_data_service: {why}")
-    served = _distributed(_again(parts_of(dataset), None, 0), f"own-{next(_names)}")
-    setattr(served, _BEFORE, dataset)
+    served = _distributed(parts, 0, f"own-{next(_names)}")
+    setattr(served, _BEFORE, parts)
     return served
 
 
@@ -66,69 +61,59 @@ def source_of(x: Any, wanted: Wanted, place: Place) -> tuple[Source | None, str]
     not make it, and why. Raises DataError for a Dataset over the service that tasks cannot share."""
     if not os.environ.get(DATA_SERVICE) or not isinstance(x, tf.data.Dataset):
         return None, ""
-    batch, above = None, parts_of(x)
-    while above and datasets.kind_of(above[0]) in datasets.PASSED_OVER:
-        above.pop(0)
-    if above and datasets.kind_of(above[0]) in datasets.BATCHES:
-        batch = above.pop(0)
-    below, after, chosen = above, [], _is_chosen(x)
-    if hasattr(first := parts_of(x)[-1], _BEFORE):
-        below, after = parts_of(getattr(first, _BEFORE)), above[:-1]
+    below, after, batch = parts_of(x), list[Any](), None
+    while len(below) > 1 and datasets.kind_of(below[0]) in datasets.PASSED_OVER:
+        below.pop(0)
+    if datasets.kind_of(below[0]) in datasets.BATCHES:
+        batch = below.pop(0)
+    chosen = any(hasattr(part, _BEFORE) for part in randomness.pipeline(x))
+    if hasattr(first := below[-1], _BEFORE):
+        below, after = getattr(first, _BEFORE), below[:-1]
     elif chosen:  # by one of several that a part reads
-        below, after = [], above
-    why = _why_not_in_fit(batch, below, after, wanted, place)
-    if not why:
-        assert batch is not None
-        return ServedSource(below, after, batch, place, wanted), REMARK
+        below, after = [], below
+    if not (why := next(_obstacles_in_fit(batch, below, after, wanted, place), "")):
+        return _source(below, after, batch, place, wanted), REMARK
     if chosen and place.shards > 1:
         raise DataError(f"{wanted.argument}: after over_data_service, {why}")
     return None, "" if chosen or wanted.alike else f"data workers do not make the examples, because {why}"
 
 
-def _is_chosen(dataset: Any) -> bool:
-    """Whether a Dataset is, or reads, one of `over_data_service`, of which each task gets a part."""
-    return hasattr(dataset, _BEFORE) or any(map(_is_chosen, datasets.inputs_of(dataset)))
-
-
-def _why_not_in_fit(batch: Any, below: Sequence[Any], after: Sequence[Any], wanted: Wanted, place: Place) -> str:
+def _obstacles_in_fit(
+    batch: Any, below: Sequence[Any], after: Sequence[Any], wanted: Wanted, place: Place
+) -> Iterator[str]:
+    """Why data workers do not make the parts `below` for the tasks, which do those `after` it and `batch`."""
     if wanted.alike:
-        return "a validation gets the same batches each time; give it a Dataset without that"
+        yield "a validation gets the same batches each time; give it a Dataset without that"
     if batch is None:
-        return "the Dataset does not end with batch(); let batch() come last"
-    if (size := int(datasets.batch_size(batch))) < place.shards:
-        return f"batch({size}) has fewer examples than the {place.shards} tasks that share it; make batches larger"
-    kinds = [datasets.kind_of(part) for part in after]
-    others = [kind for kind in kinds if kind not in _SERVED]
-    return f"{_name(others[0])} follows; let only map(), filter() and shuffle() follow" if others else why_not(below)
+        yield "the Dataset does not end with batch(); let batch() come last"
+    elif (size := int(datasets.batch_size(batch))) < place.shards:
+        yield f"batch({size}) has fewer examples than the {place.shards} tasks that share it; make batches larger"
+    for kind in map(datasets.kind_of, after):
+        if kind not in _SERVED:
+            yield f"{_name(kind)} follows; let only map(), filter() and shuffle() follow"
+    yield from _obstacles(below)
 
 
-def why_not(parts: Sequence[Any]) -> str:
-    """Why data workers would not make each example of these parts of a Dataset once; empty if they do."""
-    return _not_each_once(parts) or _of_this_process(parts)
-
-
-def _not_each_once(parts: Sequence[Any]) -> str:
-    kinds = [datasets.kind_of(part) for part in parts]
-    if others := [kind for kind in kinds if kind not in _SERVED]:
-        return (
-            f"{_name(others[0])} needs all elements, and a data worker has some; let it come later, or take it away "
-            "(dtjob_trainer.over_data_service chooses the place)"
-        )
+def _obstacles(parts: Sequence[Any]) -> Iterator[str]:
+    """Why data workers would not make each example of these parts of a Dataset once; nothing if they do."""
+    kinds = list(map(datasets.kind_of, parts))
+    for kind in kinds:
+        if kind not in _SERVED:
+            yield (
+                f"{_name(kind)} needs all elements, and a data worker has some; let it come later, or take it away "
+                "(dtjob_trainer.over_data_service chooses the place)"
+            )
     if kinds[-1] not in datasets.SLICES:
-        return "it does not begin with from_tensor_slices(), range(), list_files() or TFRecordDataset()"
-    return "" if any(kind in _WORK for kind in kinds) else "there is no map() that they could do"
-
-
-def _of_this_process(parts: Sequence[Any]) -> str:
-    """What only this process has of what these parts need; empty if that is nothing."""
-    found = set().union(*map(randomness.operations_of, parts))
-    if found & {*randomness.PYTHON_OPERATIONS, "PyFuncStateless"}:
-        return "it calls Python code (py_function or numpy_function), which only this process has"
+        yield "it does not begin with from_tensor_slices(), range(), list_files() or TFRecordDataset()"
+    if not _WORK.intersection(kinds):
+        yield "there is no map() that they could do"
+    operations = set().union(*map(randomness.operations_of, parts))
+    if operations & {*randomness.PYTHON_OPERATIONS, "PyFuncStateless"}:
+        yield "it calls Python code (py_function or numpy_function), which only this process has"
     if any(map(datasets.reads_resources, parts)):
-        return "a function reads a variable or a table, which only this process has"
+        yield "a function reads a variable or a table, which only this process has"
     if (size := _bytes_of(parts[-1])) > MOST_GIVEN:
-        return f"it begins with {size // 2**20} MiB of arrays; begin with names of files or with indices"
-    return ""
+        yield f"it begins with {size // 2**20} MiB of arrays; begin with names of files or with indices"
 
 
 def _bytes_of(slices: Any) -> int:
@@ -151,49 +136,24 @@ def parts_of(dataset: Any) -> list[Any]:
     return found
 
 
-def _again(parts: Sequence[Any], dataset: Any, seed: int) -> Any:
-    """What these parts do, done to `dataset`. None: the last one is the first of a Dataset.
-
-    A data worker that had to shuffle the beginning would first take all that it can get, and lose it at its end.
-    """
-    left = list(parts)
-    if dataset is None:
-        dataset = left.pop()
-        while left and datasets.kind_of(left[-1]) in {*datasets.PASSED_OVER, datasets.SHUFFLE}:
-            if datasets.kind_of(left.pop()) == datasets.SHUFFLE:
-                dataset = datasets.in_new_order(dataset, seed)
-    for part in reversed(left):
-        dataset = datasets.made_again(part, dataset, seed)
-    return dataset
-
-
-def _distributed(dataset: Any, name: str) -> Any:
+def _distributed(parts: Sequence[Any], seed: int, name: str) -> Any:
+    """What data workers make of these parts of a Dataset, for all that ask by this name."""
     service = tf.data.experimental.service
-    return dataset.apply(service.distribute(service.ShardingPolicy.DYNAMIC, os.environ[DATA_SERVICE], job_name=name))
+    made = datasets.made_again(parts[:-1], parts[-1], seed)
+    return made.apply(service.distribute(service.ShardingPolicy.DYNAMIC, os.environ[DATA_SERVICE], job_name=name))
 
 
-class ServedSource(FunctionSource):
-    """The examples that data workers make, as the share of this task."""
+def _source(below: list[Any], after: list[Any], batch: Any, place: Place, wanted: Wanted) -> Source:
+    """The share of this task of what data workers make: they do the parts `below`, and it does those `after` it."""
+    number = next(_names)
 
-    def __init__(self, below: list[Any], after: list[Any], batch: Any, place: Place, wanted: Wanted) -> None:
-        """- below: the parts that data workers do, the last one first.
-        - after: the parts between that and `batch`, which this task does.
-        """
-        number, seed = next(_names), wanted.seed
+    def examples(context: Any) -> Any:
+        # Each pass has a name and an order of its own: shuffle() would begin with its first order in each.
+        seed = context.seed + context.epoch
+        return datasets.made_again(after, _distributed(below, seed, f"fit-{number}-{context.epoch}"), seed)
 
-        def examples(context: Any) -> Any:
-            # Each pass has a name and an order of its own: shuffle() would begin with its first order in each.
-            order = seed + context.epoch
-            made = _distributed(_again(below, None, order), f"fit-{number}-{context.epoch}")
-            return _again(after, made, order)
-
-        drops = wanted.drop_last or bool(datasets.drops_remainder(batch))
-        wanted = Wanted(**{**vars(wanted), "drop_last": drops})
-        super().__init__(examples, int(datasets.batch_size(batch)), place, wanted)
-        self.inexact, self.own_shares = INEXACT, False
-
-    def stand_in(self, number: int) -> tuple[Any, ...]:
-        """This task's first row, else a made-up one: another look at the data would take an example from the others."""
-        if self._first is not None and self._first[0] == number:
-            return self._first[1]
-        return elements.as_inputs(keras.tree.map_structure(elements.made_up_row, self._spec))
+    drops = wanted.drop_last or bool(datasets.drops_remainder(batch))
+    source = FunctionSource(examples, int(datasets.batch_size(batch)), place, replace(wanted, drop_last=drops))
+    source.inexact, source.own_shares = INEXACT, False
+    source.may_look_again = False  # it would take an example from the others
+    return source
