@@ -307,11 +307,14 @@ TRAINER = [
             ("status-port-of-the-rendezvous", {"statusPort": 2224}, "statusPort"),
         )
     ),
-    bad(
-        "data-port-of-the-status",
-        job(replicaSpecs={"chief": {}, "data": {}}, network={"dataPort": 2223}),
-        "spec.network.dataPort",
-        "must differ from port, statusPort and rendezvousPort: change one of them",
+    *(
+        bad(
+            f"data-port-{port}",
+            job(replicaSpecs={"chief": {}, "data": {}}, network={"dataPort": port}),
+            "spec.network.dataPort",
+            f"dataPort (by default 2225) and {other} (by default {port}) must differ: change one of them",
+        )
+        for port, other in ((2222, "port"), (2223, "statusPort"), (2224, "rendezvousPort"))
     ),
     bad(
         "data-workers-of-other-image",

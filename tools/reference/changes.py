@@ -46,4 +46,6 @@ def may_change_at(paths: Iterable[Path]) -> str:
     found = {may_change(path): path for path in paths}
     if found.keys() == {NO, SUSPENDED} and "initContainers" in found[SUSPENDED]:
         return f"{NO}; of `initContainers`, {SUSPENDED}"
+    if found.keys() == {NO, YES} and found[YES][:1] == ("replicaSpecs",):
+        return f"{NO}; of `{found[YES][1]}`, {YES}"
     return "; ".join(found)

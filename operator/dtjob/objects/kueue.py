@@ -113,9 +113,8 @@ def _roles_of(job: Job) -> str:
     the job runs."""
     dumped = job.spec.replica_specs.model_dump(mode="json", by_alias=True, exclude_unset=True)
     roles: dict[str, Any] = {name: one and {**one, "replicas": one.get("replicas", 1)} for name, one in dumped.items()}
-    for sized in (roles.get(Role.WORKER), roles.get(Role.DATA)):
-        if sized:
-            del sized["replicas"]
+    for sized in (Role.WORKER, Role.DATA):
+        (roles.get(sized) or {}).pop("replicas", None)
     return hashlib.sha256(json.dumps(roles, sort_keys=True).encode()).hexdigest()[:10]
 
 

@@ -71,8 +71,7 @@ def keep(draft: Draft, views: Sequence[TaskView]) -> None:
 
 def count(draft: Draft, views: Sequence[TaskView]) -> None:
     """Write how many data workers there are, by state, beside the tasks of the training."""
-    counts = {**draft.status.replica_statuses, **replica_statuses(views)}
-    draft.status = draft.status.but(replica_statuses=counts)
+    draft.status = draft.status.but(replica_statuses={**draft.status.replica_statuses, **replica_statuses(views)})
 
 
 def _replaced(draft: Draft, view: TaskView) -> list[Action]:

@@ -17,9 +17,7 @@ _FOR_ITS_USER = ("ImageMissing", "InvalidSpec")
 """Reasons of a job that waits for its user. Nothing happens by itself."""
 MUCH_WAITING = 20
 """From this percentage of waiting for data on, a user is told what to do."""
-MORE_WORKERS = (
-    "add data workers (spec.replicaSpecs.data.replicas), unless the log warns that they do not make the examples"
-)
+MORE_WORKERS = "add data workers (spec.replicaSpecs.data.replicas), if the log says that they make the examples"
 FASTER_PIPELINE = "use cache() and prefetch(), or move the input to data workers (spec.replicaSpecs.data)"
 _OF_A_TERMINAL = re.compile(
     r"(?:\x1b\]|\x9d)[^\x07\x1b]*(?:\x07|\x1b\\)?|(?:\x1b\[|\x9b)[0-9;:?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"

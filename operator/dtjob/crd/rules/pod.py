@@ -162,14 +162,14 @@ _OURS_CEL = "([self.network.port] + (has(self.program) ? [self.network.statusPor
 _CONTAINERS = ("containers", "initContainers")
 
 
-def _differ(one: str, other: str) -> Rule:
+def _differ(one: str, other: str, used_by: str = "program") -> Rule:
     return Rule(
         "spec",
         f"n.{one} != n.{other}",
         f"{one} (by default {default_of(Network, one)}) and {other} (by default {default_of(Network, other)}) must "
         "differ: change one of them",
         f"network.{one}",
-        frame="!has(self.program) || [self.network].all(n, {})",
+        frame=f"!has(self.{used_by}) || [self.network].all(n, {{}})",
     )
 
 
@@ -193,13 +193,6 @@ PORT_RULES = (
     _differ("port", "statusPort"),
     _differ("port", "rendezvousPort"),
     _differ("statusPort", "rendezvousPort"),
-    Rule(
-        "spec",
-        "!(n.dataPort in [n.port, n.statusPort, n.rendezvousPort])",
-        f"dataPort (by default {default_of(Network, 'dataPort')}) must differ from port, statusPort and "
-        "rendezvousPort: change one of them",
-        "network.dataPort",
-        frame="!has(self.replicaSpecs.data) || [self.network].all(n, {})",
-    ),
+    *(_differ("dataPort", other, "replicaSpecs.data") for other in ("port", "statusPort", "rendezvousPort")),
     *(_not_ours(role.value) for role in Role),
 )

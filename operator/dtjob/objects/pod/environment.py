@@ -69,22 +69,15 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
         "DTJOB_GRACE_SECONDS": str(seconds_after_sigterm(job, task)),
         "DTJOB_TERMINATION_LOG": termination_log or TERMINATION_LOG,
     }
-    values |= _data_service(job, task)
+    if job.spec.replica_specs.data is not None and task.role is not Role.EVALUATOR:
+        # Handed out by the chief task's training process, the work is never lost without the training that needs it.
+        hands_out = topology.address(job, topology.chief_task(job), job.spec.network.data_port)
+        values["DTJOB_DATA_SERVICE"] = f"grpc://{hands_out}"
+    if task.role is Role.DATA:
+        values["DTJOB_DATA_ADDRESS"] = topology.address(job, task, job.spec.network.port)
     if all(variable.name != HASH_SEED for variable in job.spec.program.env):
         values[HASH_SEED] = "0"
     return [*_literal(values), *(one.model_dump(by_alias=True, exclude_unset=True) for one in job.spec.program.env)]
-
-
-def _data_service(job: Job, task: Task) -> dict[str, str]:
-    """Where the data workers get their work, and where this one serves. None for the evaluator, which does not train.
-
-    The chief task's training process hands the work out: it is never lost without the training that needs it.
-    """
-    if job.spec.replica_specs.data is None or task.role is Role.EVALUATOR:
-        return {}
-    chief = topology.address(job, topology.chief_task(job), job.spec.network.data_port)
-    own = topology.address(job, task, job.spec.network.port)
-    return {"DTJOB_DATA_SERVICE": f"grpc://{chief}"} | ({"DTJOB_DATA_ADDRESS": own} if task.role is Role.DATA else {})
 
 
 def _for_other_images(job: Job, task: Task) -> list[Variable]:
