@@ -33,7 +33,6 @@ _AROUND = re.compile(
     r"|Error in user-defined function passed to \S+ transformation with iterator: \S+: "
 )
 """The place in its graphs that TensorFlow adds to a message, and which data worker was asked."""
-_OF_A_DATA_WORKER = "Failed to get element from worker"
 _IN_PYTHON = re.compile(r"(\w+): (?:\[Errno (\d+)\])?")
 """How a line begins that is about an exception in Python code called by steps or data."""
 _OF_PYTHON = re.compile(r"(\w+(?:Error|Exception)): ")
@@ -91,7 +90,7 @@ def note_advice(error: BaseException, shapes: Callable[[], str], members: int) -
         advice = STATEFUL
     elif members > 1 and kind in NCCL_ERRORS and SHARED_GPU in text:
         advice = ONE_GPU_EACH
-    elif kind in ("NotFoundError", "PermissionDeniedError") and _OF_A_DATA_WORKER in text:
+    elif kind in ("NotFoundError", "PermissionDeniedError") and "Failed to get element from worker" in text:
         advice = NOT_MOUNTED
     elif kind in ABOUT_SHAPES and _SHAPES.search(text):
         with contextlib.suppress(Exception):  # no model may make this hide the error

@@ -78,9 +78,7 @@ def source_of(x: Any, wanted: Wanted, place: Place) -> tuple[Source | None, str]
     return None, "" if chosen or wanted.alike else f"data workers do not make the examples, because {why}"
 
 
-def _obstacles_in_fit(
-    batch: Any, below: Sequence[Any], after: Sequence[Any], wanted: Wanted, place: Place
-) -> Iterator[str]:
+def _obstacles_in_fit(batch: Any, below: list[Any], after: list[Any], wanted: Wanted, place: Place) -> Iterator[str]:
     """Why data workers do not make the parts `below` for the tasks, which do those `after` it and `batch`."""
     if wanted.alike:
         yield "a validation gets the same batches each time; give it a Dataset without that"
