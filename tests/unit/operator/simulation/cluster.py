@@ -177,8 +177,8 @@ class SimulatedCluster:
 
     def remove(self, kind: str, name: str) -> None:
         """The object is gone."""
-        if kind == KIND:
-            self.rules.job_is_gone(self.objects[kind, name]["metadata"]["uid"], self.clock())
+        if kind == KIND or gangs.is_pod_group(kind):
+            self.rules.is_gone(self.objects[kind, name], self.clock())
         self._note("DELETED", self.objects.pop((kind, name)))
 
     def _kill(self, name: str, uid: str) -> None:
@@ -242,7 +242,7 @@ class SimulatedCluster:
         stored = self.objects.get((wanted["kind"], wanted["metadata"]["name"]))
         if stored is None or stored["metadata"]["uid"] != uid:
             return None
-        self.rules.check_touch(stored)
+        self.rules.check_touch(stored, self.clock())
         repaired = copied(drift.repaired(wanted, stored))
         self.change(wanted["kind"], wanted["metadata"]["name"], lambda one: one.update(repaired))
         return copied(stored)
@@ -253,19 +253,21 @@ class SimulatedCluster:
             return None
         if version and stored["metadata"]["resourceVersion"] != version:
             raise Stale(f"{name} has changed")
-        self.rules.check_touch(stored)
+        self.rules.check_touch(stored, self.clock())
         if kind == KIND:
             self.lifetimes.check_deletion(stored, self.clock())
         if kind == kueue.KIND:
             self.quota_rules.check_delete(stored)
         self.ask_to_delete(kind, name)
+        if gangs.is_pod_group(kind):
+            self.rules.gang_is_released(uid)
         return copied(stored) if kind == "Pod" and (kind, name) in self.objects else None
 
     def _stop_serving(self, name: str, uid: str) -> Manifest | None:
         stored = self.objects.get(("Pod", name))
         if stored is None or stored["metadata"]["uid"] != uid:
             return None
-        self.rules.check_touch(stored)
+        self.rules.check_touch(stored, self.clock())
         self.change("Pod", name, lambda one: one["metadata"]["labels"].pop(labels.SERVING, None))
         return copied(stored)
 

@@ -55,37 +55,40 @@ class Rules:
         self.tampered: set[str] = set()
         """Uids of pods whose labels somebody has edited: the operator may see them late, or not at all."""
         self._refused: dict[str, list[datetime]] = defaultdict(list)
-        self._gone: dict[str, datetime] = {}
+        self._gone: dict[str, tuple[datetime, Manifest]] = {}
+        """When a job or a PodGroup went, and how it was then."""
         self._unheard: set[str] = set()
-        """The jobs that went while the watch was lost: only a resync tells of that."""
+        """What went while the watch was lost: only a LIST tells of that."""
         self.watches = True
 
-    def job_is_gone(self, uid: str, now: datetime) -> None:
-        """Somebody has deleted a job."""
-        self._gone[uid] = now
+    def is_gone(self, one: Manifest, now: datetime) -> None:
+        """Somebody has deleted a job or a PodGroup."""
+        self._gone[_uid(one)] = now, one
         if not self.watches:
-            self._unheard.add(uid)
+            self._unheard.add(_uid(one))
+
+    def gang_is_released(self, uid: str) -> None:
+        """The operator has deleted a PodGroup. It need not hear of that."""
+        self._gone.pop(uid, None)
 
     def watch_is_lost(self, on_their_way: Iterable[str]) -> None:
         """Of nothing that goes from now on the operator hears, nor of these uids, which have gone just now."""
         self.watches = False
         self._unheard.update(on_their_way)
 
-    def resynced(self, now: datetime) -> None:
-        """The operator has listed what is there: it knows of all that went before."""
-        self._gone.update(dict.fromkeys(self._unheard, now))
-        self._unheard.clear()
+    def listed(self, now: datetime, jobs: bool) -> None:
+        """The operator has listed what is there, with `jobs` or without: it knows of all that went before."""
+        heard = {uid: (now, self._gone[uid][1]) for uid in self._unheard & self._gone.keys()}
+        heard = {uid: found for uid, found in heard.items() if jobs or found[1]["kind"] != KIND}
+        self._gone |= heard
+        self._unheard -= heard.keys()
 
     def check_create(self, manifest: Manifest, now: datetime) -> None:
         """Only for a job that is there, or of whose end the watch (or, once it was lost, a resync) has yet to tell, and
         that has not ended, and only the attempt that its status names already."""
         job = self.owner(manifest)
         if job is None:
-            uid = _made_for(manifest)
-            if uid in self._unheard:  # Kubernetes collects what is made for it
-                return
-            gone = self._gone[uid]
-            assert now - gone <= HEARD_WITHIN, f"created for a job that is gone for {now - gone}"
+            self._unheard_of(manifest, now)  # Kubernetes collects what is made for it
             return
         status = job.get("status") or {}
         name = manifest["metadata"]["name"]
@@ -97,7 +100,7 @@ class Rules:
             assert needed or status.get("phase") not in ENDED, f"an ended job created {name}"
             return
         made = Facts.of(manifest)
-        self._check_gang(manifest)
+        self._check_gang(manifest, now)
         if made.keeps_a_place:
             assert status.get("phase") == "Running", f"{name} is made for a job that does not train"
             return
@@ -118,8 +121,9 @@ class Rules:
                 f"{one['metadata']['name']} still has the host name of {name}"
             )
 
-    def _check_gang(self, pod: Manifest) -> None:
-        """A pod is made only when the PodGroup is there that it is a member of."""
+    def _check_gang(self, pod: Manifest, now: datetime) -> None:
+        """A pod is made only when the PodGroup is there that it is a member of, or when the operator has not heard yet
+        that somebody has deleted that."""
         metadata = pod["metadata"]
         groups = {
             GangProvider.KUBERNETES: (pod["spec"].get("schedulingGroup") or {}).get("podGroupName"),
@@ -127,7 +131,8 @@ class Rules:
             GangProvider.COSCHEDULING: labels.of(pod).get(gangs.COSCHEDULING_GROUP),
         }
         for provider, group in groups.items():
-            there = group is None or (gangs.KINDS[provider], group) in self._objects
+            key = gangs.KINDS[provider], group
+            there = group is None or key in self._objects or key in self._thought_there(_made_for(pod), now)
             assert there, f"{metadata['name']} is made before its gang"
 
     def _check_group(self, job: Manifest, made: Facts, name: str) -> None:
@@ -154,14 +159,13 @@ class Rules:
             elif facts.claim is not None and facts.claim == made.claim and not hidden:
                 assert not self.strict, f"{name} of the job before still writes to {made.claim}"
 
-    def check_touch(self, stored: Manifest) -> None:
+    def check_touch(self, stored: Manifest, now: datetime) -> None:
         """Only what the job owns, and of a job that goes on only what has a successor; an ended job itself, where it
-        says for how long it stays."""
+        says for how long it stays. A job of whose end the operator has not heard is judged by its last status."""
         if stored["kind"] == KIND:
             assert (stored.get("status") or {}).get("phase") in ENDED, "a job that goes on is deleted"
             return
-        job = self.owner(stored)
-        assert job is not None, f"{stored['kind']} {stored['metadata']['name']} is not ours"
+        job = self.owner(stored) or self._unheard_of(stored, now)
         status = job.get("status") or {}
         if stored["kind"] == "Pod" and status.get("phase") not in ENDED and not is_suspended(status):
             facts = self._facts[stored["metadata"]["uid"]]
@@ -281,6 +285,23 @@ class Rules:
         name = labels.controlling_job(manifest) or labels.of(manifest).get(labels.JOB_NAME, "")
         job = self._objects.get((KIND, name))
         return job if job is not None and _uid(job) == _made_for(manifest) else None
+
+    def _unheard_of(self, manifest: Manifest, now: datetime) -> Manifest:
+        """The job that controlled the object, as it was last. It is gone, and the operator need not know of that."""
+        uid, what = _made_for(manifest), f"{manifest['kind']} {manifest['metadata']['name']}"
+        assert uid in self._gone, f"{what} is not ours"
+        went, job = self._gone[uid]
+        assert self._is_unheard(uid, now), f"{what} is of a job that is gone for {now - went}"
+        return job
+
+    def _thought_there(self, job_uid: str, now: datetime) -> set[tuple[str, str]]:
+        """Kind and name of the PodGroups of a job that somebody has deleted, and the operator need not know of that."""
+        gone = (one for uid, (_, one) in self._gone.items() if self._is_unheard(uid, now))
+        return {(one["kind"], one["metadata"]["name"]) for one in gone if _made_for(one) == job_uid}
+
+    def _is_unheard(self, uid: str, now: datetime) -> bool:
+        """Whether the operator need not know yet that this is gone."""
+        return uid in self._unheard or now - self._gone[uid][0] <= HEARD_WITHIN
 
     def _pods(self, job_name: str, job_uid: str | None = None) -> list[tuple[Manifest, Facts]]:
         """Pods that are there of jobs of this name, or of the one of them with this uid."""

@@ -217,12 +217,12 @@ class World:
 
     async def _resync(self) -> None:
         await self._list((*self._informers, self._jobs))
-        self.cluster.rules.resynced(self.now())
 
     async def _list(self, informers: Sequence[Informer]) -> None:
         await resync(informers)
         await self._pod_groups.resync()
         await self._workloads.resync()
+        self.cluster.rules.listed(self.now(), jobs=self._jobs in informers)
         self.cluster.quota_rules.hears_again(self.now())
 
     async def _stop(self) -> None:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the checks let pass of a job or a PodGroup that is gone, and what they find."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from dtjob.api.job import KIND
+from dtjob.api.spec.scheduling import GangProvider
+from dtjob.objects import gangs
+from dtjob.objects.manifest import Manifest
+from tests.unit.operator import builders
+from tests.unit.operator.simulation.invariants import HEARD_WITHIN
+from tests.unit.operator.simulation.operator import World
+
+POD_GROUP = gangs.KINDS[GangProvider.KUBERNETES]
+POD = "digits-worker-1-0"
+LATER = HEARD_WITHIN + timedelta(seconds=0.01)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A job in a gang, with its pods."""
+    with World(builders.job(scheduling={"gang": {"provider": "Kubernetes"}})) as world:
+        world.run(1)
+        yield world
+
+
+def create(world: World, member: Manifest, later: timedelta = timedelta(0)) -> None:
+    """The check of a create after so long."""
+    world.cluster.rules.check_create(member, world.now() + later)
+
+
+def touch(world: World, pod: Manifest, later: timedelta = timedelta(0)) -> None:
+    """The check of a deletion after so long."""
+    world.cluster.rules.check_touch(pod, world.now() + later)
+
+
+def without_pod(world: World) -> Manifest:
+    """A member that is to be made."""
+    member = world.pods[POD]
+    world.cluster.remove("Pod", POD)
+    return member
+
+
+def test_a_member_may_be_made_until_the_end_of_its_group_is_heard_of(world: World) -> None:
+    member = without_pod(world)
+    world.cluster.remove(POD_GROUP, "digits")
+    create(world, member)
+    with pytest.raises(AssertionError, match="is made before its gang"):
+        create(world, member, LATER)
+
+
+def test_a_lost_watch_hides_the_end_of_a_group_until_a_list(world: World) -> None:
+    member = without_pod(world)
+    world.lose_watch()
+    world.cluster.remove(POD_GROUP, "digits")
+    create(world, member, LATER)
+    world.watch_again()
+    with pytest.raises(AssertionError, match="is made before its gang"):
+        create(world, member, LATER)
+
+
+def test_a_group_that_the_operator_has_deleted_hides_from_nobody(world: World) -> None:
+    member, group = without_pod(world), world.cluster.objects[POD_GROUP, "digits"]
+    world.loop.run_until_complete(world.cluster.delete(POD_GROUP, "default", "digits", group["metadata"]["uid"]))
+    with pytest.raises(AssertionError, match="is made before its gang"):
+        create(world, member)
+
+
+def test_a_group_of_the_job_before_is_none_of_a_new_job(world: World) -> None:
+    member = without_pod(world)
+    world.cluster.remove(KIND, "digits")
+    world.cluster.remove(POD_GROUP, "digits")
+    world.apply(builders.job(uid="again"))
+    member["metadata"]["ownerReferences"][0]["uid"] = "again"
+    with pytest.raises(AssertionError, match="is made before its gang"):
+        create(world, member)
+
+
+def test_a_pod_of_a_job_that_is_gone_may_be_touched_until_that_is_heard_of(world: World) -> None:
+    pod, name = world.pods[POD], POD.removesuffix("-0")
+    attempts = builders.remembered({name.removeprefix("digits-"): 1})
+    world.cluster.change(KIND, "digits", lambda one: one["status"].update(attempts))
+    world.cluster.remove(KIND, "digits")
+    touch(world, pod)
+    with pytest.raises(AssertionError, match="is of a job that is gone for"):
+        touch(world, pod, LATER)
+
+
+def test_a_job_that_is_gone_still_needs_its_current_pods(world: World) -> None:
+    world.cluster.remove(KIND, "digits")
+    with pytest.raises(AssertionError, match="is the current attempt"):
+        touch(world, world.pods[POD])
+
+
+def test_a_pod_of_no_job_is_not_ours(world: World) -> None:
+    world.cluster.remove(KIND, "digits")
+    other = world.cluster.put(builders.stranger("Pod", "other"))
+    with pytest.raises(AssertionError, match="other is not ours"):
+        touch(world, other)
