@@ -6,8 +6,9 @@ add more, such as new nodes for this job. The result is written into the job's s
 pod until its next admission has it.
 
 A watch by label says DELETED of an object whose label somebody has removed. So the API server is asked for the Workload
-by name, which nobody can change. This is done before a job is told to stop, or its end is told to nobody. What is found
-counts. As long as it has no label, each look asks anew: nothing else tells of an eviction.
+by name, which nobody can change. This is done before a job is told to stop, or its end is told to nobody. So is a job
+that runs, if its Workload is seen without its admission: the list of an operator that begins may be an old one. What is
+found counts. As long as it has no label, each look asks anew: nothing else tells of an eviction.
 """
 
 import re
@@ -17,6 +18,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
+from dtjob.api.status.placement import QueueEntry
 from dtjob.objects import kueue, labels
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.placement import without_nearness
@@ -235,25 +237,33 @@ def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, M
     return {name: one for name, one in found.items() if one is not None}, [name for name in names if not found[name]]
 
 
-def find_unlisted(situation: Situation) -> Situation:
-    """The situation with the Workload that its place in the queue names, if that is not seen and was found. Raises
-    Unread.
+def find_in_doubt(situation: Situation) -> Situation:
+    """The situation with the Workload that its place in the queue names as it is now, if it was in doubt and was found.
+    Raises Unread.
 
     A job that has ended names none any more that is gone or over: nobody asks for it again.
     """
     job, children, status = situation.group_job, situation.children, situation.status
-    if status.queue is None or not _is_unlisted(situation, status.queue.workload):
+    if status.queue is None or not _is_in_doubt(situation, status.queue):
         return situation
-    (read,) = children.found((kueue.KIND, status.queue.workload))
+    key = kueue.KIND, status.queue.workload
+    (read,) = children.found(key)
     workload = Workload(read) if read and labels.controller_uid(read) == job.metadata.uid else None
     if workload and not (workload.is_going or (status.ended and workload.finished)):
-        return replace(situation, children=replace(children, objects=(*children.objects, workload.manifest)))
+        others = (one for one in children.objects if (one["kind"], one["metadata"]["name"]) != key)
+        return replace(situation, children=replace(children, objects=(*others, workload.manifest)))
     return situation.with_status(status.but(queue=status.queue.but(workload=""))) if status.ended else situation
 
 
-def _is_unlisted(situation: Situation, name: str) -> bool:
-    """Whether the Workload of this name may be there without being seen. One whose place another has taken is over."""
-    if not name or situation.children.kueue is not Kueue.THERE:
+def _is_in_doubt(situation: Situation, entry: QueueEntry) -> bool:
+    """Whether the Workload of this place may be there without being seen, or be admitted without being seen so. One
+    whose place another has taken is over."""
+    if not entry.workload or situation.children.kueue is not Kueue.THERE:
         return False
+    runs = entry.runs and not situation.status.ended
     seen = map(Workload, situation.children.owned(situation.group_job, (kueue.KIND,)))
-    return not any(one.name == name or (one.in_force and one.replaces == name) for one in seen)
+    return not any(
+        (one.name == entry.workload and (not runs or (one.uid == entry.uid and one.admitted)))
+        or (one.in_force and one.replaces == entry.workload)
+        for one in seen
+    )

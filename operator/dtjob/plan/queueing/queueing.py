@@ -42,7 +42,7 @@ def queueing(draft: Draft) -> Pause | None:
 
     Returns why the job is to have no pods, None if it may have them. Raises Unread.
     """
-    draft.situation = places.find_unlisted(draft.situation)
+    draft.situation = places.find_in_doubt(draft.situation)
     slices = places.slices_of(draft.situation)
     pause = _queueing(draft, slices)
     entry = draft.status.queue

@@ -206,6 +206,48 @@ def test_an_unlisted_workload_that_was_evicted_stops_the_job() -> None:
     assert story.said("QuotaReserved") == ("False", "Pending")
 
 
+def seen_as_before(story: Story, older: Manifest) -> None:
+    """An operator that begins has a list in which the Workload is as it was."""
+    now = story.workload
+    story.there[kueue.KIND, now["metadata"]["name"]] = now
+    story.children = replace(story.children, objects=(*(one for one in story.children.objects if one != now), older))
+
+
+def test_a_workload_seen_as_before_its_admission_stops_no_job() -> None:
+    story = running()
+    story.evict()
+    story.settle(at(10))
+    waits = story.workload
+    story.admit(at(20))
+    story.run(at(20))
+    seen_as_before(story, waits)
+    assert builders.asked(story.job, story.children, at(30)) == ((kueue.KIND, waits["metadata"]["name"]),)
+    assert kinds(story.look(at(30))) == []
+    assert (story.stands[0], len(story.pods)) == ("Running", 3)
+
+
+def test_a_workload_seen_as_before_that_is_evicted_again_stops_the_job() -> None:
+    story = running()
+    story.evict()
+    story.settle(at(10))
+    waits = story.workload
+    story.admit(at(20))
+    story.run(at(20))
+    story.evict("InactiveWorkload")
+    seen_as_before(story, waits)
+    assert kinds(story.look(at(30))) == ["delete Pod"] * 3
+    assert "evicted by Kueue (InactiveWorkload: " in story.job.status["message"]
+
+
+def test_a_preempted_job_asks_for_its_workload_once() -> None:
+    story = running()
+    assert builders.asked(story.job, story.children, at(5)) == ()
+    story.evict()
+    assert builders.asked(story.job, story.children, at(10)) == ((kueue.KIND, story.workload["metadata"]["name"]),)
+    story.look(at(10))
+    assert builders.asked(story.job, story.children, at(11)) == ()
+
+
 def test_the_unlisted_workload_of_a_waiting_job_is_found_again() -> None:
     story = Story()
     story.settle()
