@@ -38,18 +38,21 @@ class Create:
 @dataclass(frozen=True)
 class Delete:
     """Delete the object that has this uid, no other of its name. `why` is for the log and the event. `version` is the
-    resourceVersion that it must still have, since what it says is why it goes; empty: any."""
+    resourceVersion that it must still have, since what it says is why it goes; empty: any. `surplus`: the job as seen
+    asks for no such object, and a newer version may."""
 
     kind: str
     name: str
     uid: str
     why: str
     version: str = ""
+    surplus: bool = False
 
     @classmethod
-    def of(cls, manifest: Manifest, why: str) -> "Delete":
+    def of(cls, manifest: Manifest, why: str, *, surplus: bool = False) -> "Delete":
         """Delete this very object."""
-        return cls(manifest["kind"], manifest["metadata"]["name"], manifest["metadata"]["uid"], why)
+        metadata = manifest["metadata"]
+        return cls(manifest["kind"], metadata["name"], metadata["uid"], why, surplus=surplus)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def keep(draft: Draft, views: Sequence[TaskView]) -> None:
     wanted = {view.task.id for view in views}
     why = f"the job is to have {counted(len(views), 'data worker')}"  # in a queue perhaps fewer than the spec says
     surplus = (pod for pod in pods_of(situation) if facts_of(pod).task_id not in wanted)
-    draft.do(Delete.of(pod, why) for pod in surplus if not deleting(pod))
+    draft.do(Delete.of(pod, why, surplus=True) for pod in surplus if not deleting(pod))
     for view in views:
         draft.do(_replaced(draft, view))
     draft.look_again(*(facts_of(pod).lost_at for view in views for pod in view.pods))

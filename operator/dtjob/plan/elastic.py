@@ -378,7 +378,7 @@ def strays(situation: Situation) -> list[Delete]:
         name, task = pod["metadata"]["name"], facts_of(pod).task_id or ""
         left_over = task.startswith(f"{Role.WORKER.value}-") and task not in tasks
         if (left_over or is_placeholder(name)) and not deleting(pod):
-            found.append(Delete.of(pod, f"no worker of this group needs {name}"))
+            found.append(Delete.of(pod, f"no worker of this group needs {name}", surplus=True))
     return found
 
 

@@ -15,7 +15,7 @@ from dtjob.api.job import Job
 from dtjob.api.phase import Phase
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.status import Status
-from dtjob.plan.actions import Create, Plan
+from dtjob.plan.actions import Create, Delete, Plan
 from dtjob.plan.seen.children import Children
 
 MOST_BEFORE_A_WORD = 8
@@ -50,8 +50,10 @@ def order_of(
         return Order.MAKE
     if decided.status is not None:
         return Order.LATER if may_wait else Order.WRITE
-    # A look at an old version could make a pod that a newer leader has replaced. To write a status shows that too.
-    return Order.CHECK if creates else Order.WRITE
+    # A look at an old version could make a pod that a newer leader has replaced, or delete one that the job needs by
+    # now. To write a status shows that too.
+    surplus = any(isinstance(one, Delete) and one.surplus for one in decided.actions)
+    return Order.CHECK if creates or surplus else Order.WRITE
 
 
 def _begins(job: Job, children: Children, decided: Plan) -> bool:

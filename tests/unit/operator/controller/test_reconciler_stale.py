@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job whose status is refused: as out of date, silent while that is nothing unusual, or as one call too many."""
 
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
 
+from dtjob.api.job import KIND
 from dtjob.controller.cluster import Cluster, ClusterError, JobKey, Refused, Stale
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.controller.reconciler import STALE_BEFORE_SAID, Reconciler
 from dtjob.controller.store import Store
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
-from tests.unit.operator.simulation.operator import job_manifest
+from tests.unit.operator.controller.worlds import all_run
+from tests.unit.operator.simulation.api import copied
+from tests.unit.operator.simulation.life.stage import elastic
+from tests.unit.operator.simulation.operator import World, job_manifest
 
 KEY: JobKey = ("default", "digits")
 
@@ -53,3 +58,34 @@ async def test_a_refused_status_is_a_call_that_failed_and_is_not_waited_for() ->
     made = reconciler(Refused("progress.step: must be of type integer"))
     assert await made._try(KEY) == "failed_call"
     assert made._store.memory(KEY).unanswered == []
+
+
+@pytest.mark.parametrize("role", ["worker", "data"])
+def test_an_operator_that_begins_with_an_older_job_deletes_no_pod_that_is_newer(role: str) -> None:
+    """The job got more workers or data workers meanwhile. The list of jobs is older than that, the list of pods is
+    not."""
+    roles = {"chief": {}, role: {"replicas": 1}}
+    with World(
+        elastic(builders.job("MultiWorkerMirrored" if role == "worker" else "Mirrored", replicaSpecs=roles))
+    ) as made:
+        made.run(1)
+        all_run(made)
+        older = copied(made.cluster.objects[KIND, "digits"])
+        made.cluster.change(KIND, "digits", lambda one: one["spec"]["replicaSpecs"][role].update(replicas=2))
+        made.run(1)
+        pods = {name: one["metadata"]["uid"] for name, one in made.pods.items()}
+        assert len(pods) == 3
+        pages = made.cluster.pages
+
+        async def stale(kind: str, *arguments: Any) -> AsyncIterator[tuple[list[Manifest], int]]:
+            async for found, version in pages(kind, *arguments):
+                yield ([older], 0) if kind == KIND else (found, version)
+
+        made.cluster.pages = stale  # type: ignore[method-assign]
+        made.restart()
+        made.run(1)
+        made.lose_watch()
+        made.watch_again()
+        made.run(10)
+        assert {name: one["metadata"]["uid"] for name, one in made.pods.items()} == pods
+        assert not [one for one in made.cluster.calls if one.startswith("delete")]

@@ -13,7 +13,7 @@ from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import ReplicaStatus
 from dtjob.objects.defaults import NO_DEFAULTS, Defaults
-from dtjob.plan.actions import Plan
+from dtjob.plan.actions import Delete, Plan
 from dtjob.plan.order import Order, only_counts, order_of
 from dtjob.plan.plan import plan
 from dtjob.plan.record.status import BLOCKED, set_condition, set_phase
@@ -114,6 +114,8 @@ SAID = Plan(status={"phase": "Running"})
         (SAID, {"may_wait": True}, Order.LATER),
         (Plan(), {}, Order.WRITE),
         (Plan(), {"creates": True}, Order.CHECK),
+        (Plan((Delete("Pod", "digits-worker-1-0", "u", "it is at attempt 1"),)), {}, Order.WRITE),
+        (Plan((Delete("Pod", "digits-data-1-0", "u", "none is wanted", surplus=True),)), {}, Order.CHECK),
         (Plan(), {"creates": True, "failed": True}, Order.CHECK),
     ],
 )
