@@ -45,6 +45,7 @@ class TurningSlow(keras.layers.Layer):
         return keras.KerasTensor(x.shape, x.dtype)
 
 
+control.AGREE_SECONDS = 1.0  # a busy machine comes to 50 steps in a second, and hardly in a quarter
 control.Control.agree = agree_and_turn
 model = keras.Sequential([keras.Input((1,)), TurningSlow(), keras.layers.Dense(1)])
 model.compile(keras.optimizers.SGD(1e-6), "mse")
