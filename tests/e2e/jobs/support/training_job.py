@@ -25,7 +25,7 @@ from tools.cluster.rest import Api, Object
 
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 """Labels of a namespace."""
-TIMEOUT = 400.0
+TIMEOUT = 240.0
 """Seconds for what takes a few on a quiet machine: four TensorFlow processes may share two cores with other work."""
 _ASK = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:2223/status', timeout=5).read().decode())"
 
