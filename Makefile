@@ -172,7 +172,7 @@ e2e-kind: $(STAMP)  ## Only the end-to-end tests, on kind (root where Docker doe
 
 QUICK_START := tests/e2e/jobs/test_training.py::test_digits_under_multi_worker_mirrored
 versions: $(STAMP)  ## Only the cluster tests and one job on kind, with the Kubernetes that VERSION=1.34 names (root where Docker does not run)
-	@test -n "$(VERSION)" || { echo "make versions: name one, such as VERSION=1.34" >&2; exit 2; }
+	@test -n "$(VERSION)" || { echo "make versions: name a version, such as VERSION=1.34" >&2; exit 2; }
 	@export DTJOB_KUBERNETES=$(VERSION); $(MAKE) --no-print-directory cluster-tests; \
 	$(MAKE) --no-print-directory e2e-kind TESTS=$(QUICK_START)
 

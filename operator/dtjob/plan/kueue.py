@@ -6,8 +6,8 @@ add more, such as new nodes for this job. The result is written into the job's s
 pod until its next admission has it.
 
 A watch by label says DELETED of an object whose label somebody has removed. So the API server is asked for the Workload
-by name, which nobody can change. This is done before a job is told to stop, or its end is told to nobody. So is a job
-that runs, if its Workload is seen without its admission: the list of an operator that begins may be an old one. What is
+by name, which nobody can change. This is done before a job is told to stop, or its end is told to nobody. The same is
+done if a job runs and its Workload is seen without its admission: an operator that begins may have an old list. What is
 found counts. As long as it has no label, each look asks anew: nothing else tells of an eviction.
 """
 
@@ -238,8 +238,8 @@ def read_flavours(situation: Situation, workload: Workload) -> tuple[dict[str, M
 
 
 def find_in_doubt(situation: Situation) -> Situation:
-    """The situation with the Workload that its place in the queue names as it is now, if it was in doubt and was found.
-    Raises Unread.
+    """The situation with what the API server has of the Workload that the job's place in the queue names, if that is in
+    doubt. Raises Unread.
 
     A job that has ended names none any more that is gone or over: nobody asks for it again.
     """
@@ -256,8 +256,8 @@ def find_in_doubt(situation: Situation) -> Situation:
 
 
 def _is_in_doubt(situation: Situation, entry: QueueEntry) -> bool:
-    """Whether the Workload of this place may be there without being seen, or be admitted without being seen so. One
-    whose place another has taken is over."""
+    """Whether the Workload of this place, or its admission, may be there and is not seen. A Workload whose place
+    another one has taken is over."""
     if not entry.workload or situation.children.kueue is not Kueue.THERE:
         return False
     runs = entry.runs and not situation.status.ended

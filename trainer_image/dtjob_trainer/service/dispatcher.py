@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a data worker says to the dispatcher beside what TensorFlow's server says. No public function does it.
+"""What a data worker asks and tells the dispatcher by itself. TensorFlow has no public function for that.
 
-It sees the end of the dispatcher's process. A new dispatcher counts its tasks from the beginning. A data worker that
-had tasks of the old one could take the new ones for these.
+A data worker notices when the dispatcher's process ends. A new dispatcher counts its tasks from the beginning. A data
+worker that had tasks of the old one could take the new ones for these.
 
 The first data worker ends the tasks of those that do not come back. An epoch ends when all its tasks have ended. The
 dispatcher of TensorFlow 2.21 keeps a task for each data worker that it has ever seen. A data worker that another one
@@ -31,7 +31,7 @@ OPTIONS = (
 
 
 class Dispatcher:
-    """The process of the dispatcher that answers first."""
+    """A connection to one process of the dispatcher: the first one that answers."""
 
     def __init__(self, address: str) -> None:
         """`address`: its `host:port`. It is waited for."""

@@ -70,7 +70,7 @@ def environment(job: Job, task: Task, attempt: int, termination_log: str | None 
         "DTJOB_TERMINATION_LOG": termination_log or TERMINATION_LOG,
     }
     if job.spec.replica_specs.data is not None and task.role is not Role.EVALUATOR:
-        # Handed out by the chief task's training process, the work is never lost without the training that needs it.
+        # The chief task's training process hands the work out: it is never lost without the training that needs it.
         hands_out = topology.address(job, topology.chief_task(job), job.spec.network.data_port)
         values["DTJOB_DATA_SERVICE"] = f"grpc://{hands_out}"
     if task.role is Role.DATA:

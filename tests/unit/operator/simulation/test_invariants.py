@@ -62,14 +62,14 @@ def test_a_lost_watch_hides_the_end_of_a_group_until_a_list(world: World) -> Non
         create(world, member, LATER)
 
 
-def test_a_group_that_the_operator_has_deleted_hides_from_nobody(world: World) -> None:
+def test_the_operator_knows_at_once_that_it_has_deleted_a_group(world: World) -> None:
     member, group = without_pod(world), world.cluster.objects[POD_GROUP, "digits"]
     world.loop.run_until_complete(world.cluster.delete(POD_GROUP, "default", "digits", group["metadata"]["uid"]))
     with pytest.raises(AssertionError, match="is made before its gang"):
         create(world, member)
 
 
-def test_a_group_of_the_job_before_is_none_of_a_new_job(world: World) -> None:
+def test_the_group_of_an_earlier_job_does_not_count_for_a_new_one(world: World) -> None:
     member = without_pod(world)
     world.cluster.remove(KIND, "digits")
     world.cluster.remove(POD_GROUP, "digits")

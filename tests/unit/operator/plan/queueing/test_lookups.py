@@ -213,13 +213,19 @@ def seen_as_before(story: Story, older: Manifest) -> None:
     story.children = replace(story.children, objects=(*(one for one in story.children.objects if one != now), older))
 
 
-def test_a_workload_seen_as_before_its_admission_stops_no_job() -> None:
+def resumed() -> tuple[Story, Manifest]:
+    """A job that runs again after a preemption, and its Workload as it was when the job waited."""
     story = running()
     story.evict()
     story.settle(at(10))
     waits = story.workload
     story.admit(at(20))
     story.run(at(20))
+    return story, waits
+
+
+def test_a_workload_seen_as_before_its_admission_stops_no_job() -> None:
+    story, waits = resumed()
     seen_as_before(story, waits)
     assert builders.asked(story.job, story.children, at(30)) == ((kueue.KIND, waits["metadata"]["name"]),)
     assert kinds(story.look(at(30))) == []
@@ -227,12 +233,7 @@ def test_a_workload_seen_as_before_its_admission_stops_no_job() -> None:
 
 
 def test_a_workload_seen_as_before_that_is_evicted_again_stops_the_job() -> None:
-    story = running()
-    story.evict()
-    story.settle(at(10))
-    waits = story.workload
-    story.admit(at(20))
-    story.run(at(20))
+    story, waits = resumed()
     story.evict("InactiveWorkload")
     seen_as_before(story, waits)
     assert kinds(story.look(at(30))) == ["delete Pod"] * 3
