@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.support.local_runs import LocalRun, assert_identical, manifest
+from tests.trainer.support.local_runs import LocalRun, assert_identical, manifest, send_signal
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -143,8 +143,7 @@ def test_ctrl_c_a_kill_and_resumes_do_not_change_the_model(digits, undisturbed, 
 def test_a_second_ctrl_c_kills_at_once(digits, tmp_path):
     with LocalRun(digits, tmp_path) as run:
         run.wait_until(lambda now: len(now) == 4, "four supervisors")
-        for pid in run.processes():
-            os.kill(pid, signal.SIGSTOP)  # none of them can answer SIGTERM now
+        send_signal(run.processes(), signal.SIGSTOP)  # none of them can answer SIGTERM now
         run.process.send_signal(signal.SIGINT)
         stopping = "every task is asked to save and end"
         assert run.process.stderr is not None

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`dtjob run` finds stalls as in a cluster, and takes no time for one in which all was stopped."""
 
-import os
 import signal
 import time
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.trainer.support.harness import PROGRAMS
-from tests.trainer.support.local_runs import LocalRun, written_job
+from tests.trainer.support.local_runs import LocalRun, send_signal, written_job
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
@@ -38,12 +37,10 @@ def test_a_hanging_data_function_is_a_stall_and_a_stopped_terminal_is_none(tmp_p
         run.wait_for_step(STEPS)
         stopped = [run.process.pid, *run.processes()]
         began = time.monotonic()
-        for pid in stopped:
-            os.kill(pid, signal.SIGSTOP)
+        send_signal(stopped, signal.SIGSTOP)
         while time.monotonic() < began + LIMIT + 2:
             time.sleep(0.1)
-        for pid in reversed(stopped):
-            os.kill(pid, signal.SIGCONT)
+        send_signal(reversed(stopped), signal.SIGCONT)
         code, result = run.end()
         logs = {log.name: log.read_text() for log in Path(result["runDirectory"]).rglob("*.log")}
         run.wait_until_nothing_is_left()
@@ -62,8 +59,7 @@ def test_a_chief_frozen_with_its_supervisor_is_replaced_alone(tmp_path: Path) ->
         run.wait_for_step(STEPS + 1)
         chief = [pid for pid, environ in run.processes().items() if environ["DTJOB_ROLE"] == "chief"]
         assert len(chief) >= 2, "its supervisor and its training process"
-        for pid in chief:
-            os.kill(pid, signal.SIGSTOP)
+        send_signal(chief, signal.SIGSTOP)
         code, result = run.end(400)
         run.wait_until_nothing_is_left()
     assert code == 0, run.told

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.request
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,16 @@ def written_job(file: Path, name: str, **spec: Any) -> Path:
     return file
 
 
+def send_signal(processes: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to each of these processes that is still there.
+
+    `LocalRun.processes` lists short-lived children too, so one of them may have ended since.
+    """
+    for pid in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 class LocalRun:
     """One `dtjob run -o json` and what its supervisors say."""
 
@@ -80,9 +90,7 @@ class LocalRun:
             self.process.kill()
             self.process.communicate()
         while left := self.processes():  # a supervisor may have started one more meanwhile
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            send_signal(left, signal.SIGKILL)
 
     def processes(self) -> dict[int, dict[str, str]]:
         """Every process of this run below dtjob, with its environment; zombies have none and are not here."""
