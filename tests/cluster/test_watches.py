@@ -50,7 +50,11 @@ def test_a_pod_that_went_while_no_watch_could_tell_is_missed_soon(
 ) -> None:
     """A new API server does not know what came before it, so that no watch continues: pods are listed again."""
     api.create("dtjobs", namespace, job())
-    wait_pods(api, namespace, *TASKS)
+    all_seen = {"chief": {"replicas": 1, "pending": 1}, "worker": {"replicas": 2, "pending": 2}}
+    api.wait_for(
+        *("dtjobs", namespace, "digits"),
+        lambda found: found and found.get("status", {}).get("replicaStatuses") == all_seen,
+    )
     with operator.frozen():
         cluster.stop_api()
         cluster.start_api()
