@@ -26,6 +26,11 @@ def enter(environ: Mapping[str, str]) -> None:
     mounted = environ.get(VARIABLE)
     if not mounted:
         return
+    if not Path(mounted).exists():
+        raise TaskError(
+            f"program.source cannot be read: there is no {mounted}; correct program.source.path, or, if its volume is "
+            "an image, use Kubernetes 1.35 or newer (an older API server removes such volumes from pods)"
+        )
     directory = Path(tempfile.gettempdir()) / _NAME
     try:
         directory.mkdir(mode=0o700, exist_ok=True)

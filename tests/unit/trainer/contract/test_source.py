@@ -67,6 +67,11 @@ def test_an_archive_writes_nothing_outside(mounted: Path, name: str) -> None:
             source.enter({source.VARIABLE: str(mounted)})
 
 
+def test_a_volume_that_kubernetes_removed_from_the_pod_is_told(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"there is no .*/digits; .* its volume is an image, use Kubernetes 1\.35"):
+        source.enter({source.VARIABLE: str(tmp_path / "dtjob-source" / "digits")})
+
+
 @pytest.mark.parametrize(("folder", "words"), [("", ""), ("no-such-folder", "no-such-folder")])
 def test_the_error_of_files_that_cannot_be_read_names_the_field(mounted: Path, folder: str, words: str) -> None:
     (mounted / source.ARCHIVE).write_text("no archive")
