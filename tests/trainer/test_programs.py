@@ -37,11 +37,8 @@ REFUSED = {
     **{("keras_guides/loop_from_scratch.py", strategy): "runs outside of strategy.run" for strategy in STRATEGIES},
 }
 """What nobody can distribute, and words of the sentence that says so."""
-QUICK = {
-    ("distribute/keras_fit.py", "MultiWorkerMirrored"),
-    ("distribute/multi_worker_loop.py", "ParameterServer"),
-}
-"""The cases of `make test`. The others are slow."""
+QUICK = {("distribute/multi_worker_loop.py", "ParameterServer")}
+"""The case of `make test`. The others are slow: test_model_fit.py trains scripts without dtjob in every run."""
 
 KILLED = {"Mirrored": ("chief-0", "chief-0"), "MultiWorkerMirrored": ("chief-0", "worker-0")}
 """The tasks that are killed, in their order, by strategy."""
