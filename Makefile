@@ -22,6 +22,7 @@ run: $(STAMP)  ## Train the digits example as local processes: kill -9 any of th
 # More processes than cores: most tests wait for longer than they compute.
 PROCESSES ?= 4
 test: lint binaries e2e-parts  ## Lint, types and all tests (unit, cluster, trainer, e2e; PROCESSES=1: one test after another)
+	@$(BIN)/python -m compileall -q operator/dtjob trainer_image/dtjob_trainer tests  # once, and not in each process
 	@$(BIN)/python -m pytest $(if $(filter-out 1,$(PROCESSES)),-n $(PROCESSES))
 
 lint: $(STAMP)  ## ruff, mypy --strict and import-linter

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tiers share: each test is marked with its tier, a namespace, and the end of a run says what it left out."""
 
+import gc
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,17 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests import side_by_side
 
         config.pluginmanager.register(side_by_side.SideBySide(LEFT_OUT))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among what is imported and collected: there is next to none, and millions of objects."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
