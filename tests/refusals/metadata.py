@@ -63,7 +63,8 @@ METADATA = [
     bad(
         "owner-without-uid",
         with_metadata(ownerReferences=[{**_OWNER, "uid": None}]),
-        "metadata.ownerReferences.uid: Invalid value",
+        # 1.36: "ownerReferences.uid: Invalid value"; 1.37: "ownerReferences[0].uid: Required value"
+        *("metadata.ownerReferences", ".uid: "),
         or_says=("metadata.ownerReferences[0].uid: is required; add it",),
     ),
     _form(
