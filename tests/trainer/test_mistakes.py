@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dtjob_trainer.process.failure import OWN_STEPS
+from tests.trainer.support.harness import Cluster
 from tests.trainer.support.local_runs import LocalRun, manifest
 
 pytestmark = pytest.mark.timeout(300)
@@ -114,12 +115,11 @@ TWO = {"logicalCPUs": 2}
 def test_a_training_step_outside_of_strategy_run_says_what_to_call(
     tmp_path: Path, mistake: str, strategy: str, roles: Sequence[str], options: dict[str, Any]
 ) -> None:
-    result, told = run(
-        tmp_path, mistake, strategy=strategy, replicaSpecs={role: {} for role in roles}, strategyOptions=options
-    )
-    assert result["reason"] == "ProgramFailed", told
-    assert result["restarts"]["total"] == 0
-    assert f": {OWN_STEPS} (" in result["message"]
+    """What `dtjob run` makes of a permanent exception shows in the test above."""
+    with Cluster(tmp_path, strategy, dict.fromkeys(roles, 1), "mistakes.py", mistake, options=options) as cluster:
+        cluster.start()
+        exception = exception_of(cluster, "chief-0")
+    assert (exception["message"], exception["permanent"]) == (OWN_STEPS, True)
 
 
 LINE = r"tests/trainer/programs/mistakes\.py:\d+: "
@@ -129,7 +129,6 @@ LINE = r"tests/trainer/programs/mistakes\.py:\d+: "
     ("mistake", "words"),
     [
         ("typo_in_the_data", r"KeyError: 'los' \(chief-0, exit code 1\)"),
-        ("own_loop", r"UnavailableError: my database is away \((chief|worker)-0, exit code 1\)"),
         pytest.param(
             "nan_loss", r"InvalidArgumentError: !!! Detected Infinity or NaN in output 0", marks=pytest.mark.slow
         ),
@@ -138,23 +137,33 @@ LINE = r"tests/trainer/programs/mistakes\.py:\d+: "
 def test_the_same_exception_at_the_same_line_after_steps_is_not_tried_again(
     tmp_path: Path, mistake: str, words: str
 ) -> None:
-    """Also in a loop by hand, whose steps nobody counts. No name of an exception makes it a lost peer in a group. Steps
-    before the exception count, though they were made in the same call of TensorFlow."""
-    group: dict[str, Any] = {
-        "strategy": "MultiWorkerMirrored",
-        "replicaSpecs": {"chief": {}, "worker": {"replicas": 1}},
-    }
-    result, told = run(tmp_path, mistake, **(group if mistake == "own_loop" else {}))
+    """Steps before the exception count, though they were made in the same call of TensorFlow."""
+    result, told = run(tmp_path, mistake)
     assert result["reason"] == "ProgramFailed", told
     assert result["restarts"]["total"] == 1
     assert re.match(rf"the program failed twice [a-z ]+: {LINE}{words}", result["message"])
     assert mistake != "typo_in_the_data" or "chief-0 failed after step 20: " in told
 
 
-def test_a_mistake_after_all_training_is_not_tried_again(tmp_path: Path) -> None:
-    result, told = run(tmp_path, "save_into_a_missing_folder")
-    assert (result["reason"], result["restarts"]["total"]) == ("ProgramFailed", 0), told
-    assert re.match(
-        rf"the program failed after all its training was done: {LINE}FileNotFoundError: .*'no/such/model.keras' \(",
-        result["message"],
-    )
+def exception_of(run: Cluster, task: str) -> dict[str, Any]:
+    """What a task told of the exception that ended it, of which the program is named without its folder."""
+    assert run[task].exit_code() == 1, run[task].output()
+    told: dict[str, Any] = run[task].status["exception"]
+    return {**told, "location": re.sub(r"^(.*/)?mistakes\.py:\d+$", "mistakes.py", told["location"])}
+
+
+def test_no_name_of_an_exception_makes_it_a_lost_peer_in_a_group(tmp_path: Path) -> None:
+    """Also in a loop by hand, whose steps nobody counts."""
+    told = {"type": "UnavailableError", "message": "my database is away", "location": "mistakes.py"}
+    counts = {"chief": 1, "worker": 1}
+    with Cluster(tmp_path, "MultiWorkerMirrored", counts, "mistakes.py", "own_loop") as cluster:
+        cluster.start()
+        assert [exception_of(cluster, task) for task in cluster.tasks] == [told, told]
+
+
+def test_a_mistake_after_all_training_is_told_as_such(tmp_path: Path) -> None:
+    with Cluster(tmp_path, "Default", {"chief": 1}, "mistakes.py", "save_into_a_missing_folder") as cluster:
+        cluster.start()
+        exception = exception_of(cluster, "chief-0")
+    assert exception.pop("message").endswith("'no/such/model.keras'")
+    assert exception == {"type": "FileNotFoundError", "location": "mistakes.py", "trained": True}
