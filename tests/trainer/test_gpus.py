@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What has to hold on GPUs, as far as a machine without any can tell."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 from dtjob.local.processes.addresses import free_ports
-from tests.trainer.support.harness import PROGRAMS, ROOT, Cluster
+from tests.trainer.support.harness import Cluster, by_hand
 
 
 def test_arrays_and_what_is_saved_stay_in_the_hosts_memory(tmp_path: Path) -> None:
@@ -22,11 +20,7 @@ def test_arrays_and_what_is_saved_stay_in_the_hosts_memory(tmp_path: Path) -> No
 def test_nccl_can_be_had(tmp_path: Path) -> None:
     """TensorFlow lets no collectives be configured once somebody has asked for its logical devices."""
     (port,) = free_ports(1)
-    command = [sys.executable, str(PROGRAMS / "nccl.py"), str(port)]
-    environment = {"PYTHONPATH": str(ROOT / "trainer_image"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    environment["CUDA_VISIBLE_DEVICES"] = "-1"
-    made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-    assert "made NCCL" in made.stdout, made.stderr
+    assert "made NCCL" in by_hand("nccl.py", str(port), directory=tmp_path)
 
 
 def test_a_task_that_was_given_a_gpu_and_finds_none_says_so_and_ends(tmp_path: Path) -> None:
