@@ -41,13 +41,21 @@ def goes_on_from(situation: Situation, replaced: Collection[Task], step: int) ->
     """The end of a sentence: from which step a job continues when these tasks get new pods. `step`: of the newest
     checkpoint known. The tasks may have saved since the last report, and most save before they end."""
     found = keeping(situation.group_job, situation.defaults)
-    if situation.chief.task not in replaced or (found and found.kept):
+    if (found and found.kept) or (situation.chief.task not in replaced and _is_of_the_chief(situation, step)):
         return f" from the checkpoint at step {step} or a later one"
     if found is None:  # the program has told of one, though the job has no `checkpoint`
         return f"; where the program keeps its checkpoint at step {step} is not known"
     if found.kept is None:
         return f"; the checkpoint at step {step} is on the node of the chief's earlier pod"
     return f" at step 0, as the checkpoint at step {step} ends with the chief's pod"
+
+
+def _is_of_the_chief(situation: Situation, step: int) -> bool:
+    """Whether the present pod of the chief has written the checkpoint at this step, or has restored it. A new pod may
+    not have told of anything yet."""
+    start = situation.status.internal.chief_start or ProcessStart()
+    saved = saved_checkpoint(situation.chief_report)
+    return start.attempt == situation.chief.attempt or (saved is not None and saved.step >= step)
 
 
 RESUMED, STARTED_OVER = "Resumed", "StartedOver"

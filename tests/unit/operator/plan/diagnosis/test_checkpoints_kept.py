@@ -75,6 +75,37 @@ def test_a_restart_promises_no_step_that_nothing_holds(volume: dict[str, Any], t
     assert made.status.get("checkpoint") == left
 
 
+def promised(job: Job, report: dict[str, Any] | None = None, **internal: Any) -> list[str]:
+    """Events over a worker that fails. The chief's pod is a second one, the first has saved step 40, and the second has
+    reported this, if anything."""
+    attempts = {"exceptions": {"chief-0": 1}}
+    job = builders.with_status(job, {"checkpoint": {"step": 40}, "internal": {"attempts": attempts, **internal}})
+    pods = builders.all_pods(job, worker_0=builders.out_of_memory()).values()
+    says = {"chief-0": {"attempt": 1, **report}} if report else {}
+    made = plan(job, Children(tuple(pods), says), builders.at(9))
+    return [one.message for one in made.events if one.reason == "Restarting"]
+
+
+FAILED = "worker-0 ran out of memory (OOMKilled); training restarts"
+PROMISE = " from the checkpoint at step {} or a later one"
+
+
+@pytest.mark.parametrize(
+    ("job", "where"),
+    [
+        (builders.job(), "; where the program keeps its checkpoint at step 40 is not known"),
+        (saving(HOST), "; the checkpoint at step 40 is on the node of the chief's earlier pod"),
+        (saving(CLAIM), PROMISE.format(40)),
+    ],
+)
+def test_a_new_pod_of_the_chief_need_not_have_what_its_earlier_one_has_saved(job: Job, where: str):
+    assert promised(job) == [FAILED + where]
+    assert promised(job, {"state": "waiting"}) == [FAILED + where]
+    assert promised(job, {"step": 40, "restoredStep": 40, "checkpoint": {"step": 40}}) == [FAILED + PROMISE.format(40)]
+    assert promised(job, chiefStart={"attempt": 1}) == [FAILED + PROMISE.format(40)]  # the operator begins anew
+    assert promised(job, {"step": 60, "checkpoint": {"step": 60}}) == [FAILED + PROMISE.format(60)]
+
+
 def test_a_report_of_a_replaced_pod_does_not_bring_its_checkpoint_back():
     job = saving(EMPTY)
     made = after_a_failure(job, "chief-0")
