@@ -6,6 +6,7 @@ from typing import Any
 
 from dtjob import times
 from dtjob.api.phase import ENDED
+from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator.simulation.facts import is_suspended
 
@@ -22,15 +23,24 @@ class Lifetimes:
         """How long each job was active until it was looked at last, by uid."""
         self._seen: dict[str, datetime] = {}
         self._changed: set[str] = set()
+        self._forgotten: set[str] = set()
 
     def begin_anew(self, uid: str) -> None:
         """Somebody changes the job's deadlines: the operator has yet to hear of that."""
         self._changed.add(uid)
 
+    def is_forged(self, uid: str, old: dict[str, Any], new: dict[str, Any]) -> None:
+        """Somebody changes the job's status. If that takes away since when it was active or suspended, the next status
+        that says something of it may say anything up to the job's age. From then on the time adds up again."""
+        if (old.get("active"), is_suspended(old)) != (new.get("active"), is_suspended(new)):
+            self._forgotten.add(uid)
+
     def check_status(self, job: Manifest, new: dict[str, Any], now: datetime) -> None:
         """Before a status is stored: the job's deadlines end it when they are over, and not before."""
         uid, old = job["metadata"]["uid"], job.get("status") or {}
         policy, lasted = job["spec"], self._lasted(uid, old, now)
+        if uid in self._forgotten:
+            lasted = self._begun_anew(job, new, now)
         deadline = policy.get("activeDeadlineSeconds")
         if new.get("reason") == "DeadlineExceeded" and old.get("phase") not in ENDED:
             assert deadline is not None, "no deadline was asked for"
@@ -51,6 +61,16 @@ class Lifetimes:
         assert seconds is not None, "nobody asked for that"
         since = now - times.parse(status["completionTime"])
         assert since >= timedelta(seconds=seconds) - ROUNDING, f"deleted after {since} of {seconds} s"
+
+    def _begun_anew(self, job: Manifest, new: dict[str, Any], now: datetime) -> timedelta:
+        """How long a job was active whose earlier time is forgotten, as its status says."""
+        active = Status.read(new).active
+        if active is None:
+            return timedelta(0)
+        self._forgotten.discard(job["metadata"]["uid"])
+        lasted, age = active.lasted(now), now - times.parse(job["metadata"]["creationTimestamp"])
+        assert lasted <= age + ROUNDING, f"active for {lasted}, and there for {age}"
+        return lasted
 
     def _lasted(self, uid: str, old: dict[str, Any], now: datetime) -> timedelta:
         lasted = self._active.get(uid, timedelta(0))

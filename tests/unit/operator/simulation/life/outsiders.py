@@ -3,6 +3,7 @@
 forges a status."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import strategies as st
@@ -137,8 +138,10 @@ class Outsiders(People):
         chief = topology.chief_task(job)
         ids = [chief.id, *(one.id for one in topology.tasks(job) if one != chief)]
         attempts = {id_: attempt_of(job.status, id_) for id_ in ids}
+        before = deepcopy(self.status(name))
         self.world.cluster.rules.forged.add(self.uid(name))
         self.world.cluster.change(KIND, name, lambda one: forge(one.setdefault("status", {}), attempts))
+        self.world.cluster.lifetimes.is_forged(self.uid(name), before, self.status(name))
 
     def running_jobs(self) -> list[str]:
         """The jobs that go on and have a status."""
