@@ -14,7 +14,7 @@ from dtjob.api.spec.elastic_policy import ElasticPolicy
 from dtjob.api.spec.scheduling import GangProvider, Scheduling
 from dtjob.controller.cluster import ClusterError, Refused
 from dtjob.objects.manifest import Manifest
-from dtjob.plan.seen.children import ended
+from dtjob.plan.seen.children import ended, facts_of
 from tests.unit.operator import builders
 from tests.unit.operator.queued import QUEUE, labelled
 from tests.unit.operator.simulation.facts import Facts, told_to_end
@@ -160,7 +160,7 @@ class Stage(RuleBasedStateMachine):
 
     def waiting(self) -> list[str]:
         """Names of pods that do not run yet, on nodes that answer."""
-        starting = self.pods(lambda one: "running" not in str(one.get("status")) and not told_to_end(one))
+        starting = self.pods(lambda one: not facts_of(one).runs and not told_to_end(one))
         return [name for name in starting if name in self.answering()]
 
     def all_run(self) -> None:
