@@ -60,7 +60,7 @@ def present(name: str) -> Path | None:
 
 def find(names: Iterable[str] = CONTROL_PLANE, say: Say = print) -> dict[str, Path]:
     """Where each program is, building those that are nowhere. Raises BinariesError where a build is not possible."""
-    wanted = list(names)
+    wanted = list(dict.fromkeys(names))  # sets share programs
     found = {name: path for name in wanted if (path := present(name))}
     missing = [TOOLS[name] for name in wanted if name not in found]
     if missing:
