@@ -7,6 +7,7 @@ processor time even while nobody asks it, so only two processes have one and run
 process chooses from ports of its own.
 """
 
+import os
 from collections import Counter
 from typing import Any
 from zlib import crc32
@@ -15,7 +16,7 @@ import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from dtjob.local.processes import addresses
+from tests.own_ports import choose_from_own_ports
 
 ALONE = "tests/e2e/"
 """The folder of which no two tests run at once."""
@@ -53,10 +54,7 @@ class SideBySide:
 
     @pytest.hookimpl
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Choose no port that another process of the run may choose before the server of this one listens."""
-        if told := getattr(session.config, "workerinput", None):
-            mine = addresses.candidates()[int(told["workerid"].removeprefix("gw")) :: told["workercount"]]
-            addresses.candidates = lambda: mine
+        choose_from_own_ports(os.environ)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Tell the process that started this one what was left out here: only who collects sees that."""

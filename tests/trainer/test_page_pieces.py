@@ -2,11 +2,11 @@
 """The pieces of programs in docs/training/, in a program that has what they name; the first scripts of the pages."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.own_ports import DTJOB
 from tests.trainer.support.harness import by_hand
 from tests.unit.page_commands import ROOT, blocks
 
@@ -43,7 +43,7 @@ def test_the_custom_loop_the_dataset_and_the_first_script_of_the_pages_run_in_a_
     pieces = [code for page in PAGES for kind, code in blocks(page) if kind == "python"]
     assert len(pieces) == 5
     (tmp_path / "train.py").write_text(BEFORE + "\n".join(pieces) + AFTER)
-    run = [sys.executable, "-m", "dtjob", "run", "train.py", "--strategy", "MultiWorkerMirrored", "--workers", "2"]
+    run = [*DTJOB, "run", "train.py", "--strategy", "MultiWorkerMirrored", "--workers", "2"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=280)
     logs = {file.name: file.read_text() for file in (tmp_path / ".dtjob").rglob("train-worker-*.log")}
     assert done.returncode == 0, logs

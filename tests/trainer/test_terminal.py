@@ -4,11 +4,11 @@
 import os
 import re
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.own_ports import DTJOB
 from tools.terminal import Terminal
 
 pytestmark = pytest.mark.timeout(300)
@@ -38,7 +38,7 @@ print("\\rloaded ")
 def test_the_terminal_shows_the_program_above_a_live_view_through_a_kill(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     (tmp_path / "train.py").write_text(f"GATE = {str(gate)!r}\n{PROGRAM}")
-    command = [sys.executable, "-m", "dtjob", "run", "train.py"]
+    command = [*DTJOB, "run", "train.py"]
     with Terminal(command, columns=80, lines=24, directory=tmp_path) as terminal:
         terminal.wait_until(lambda: any("importing TensorFlow" in line for line in terminal.text()), SECONDS)
         terminal.wait_until(lambda: any("epoch 4/12, step" in line for line in terminal.text()), SECONDS)

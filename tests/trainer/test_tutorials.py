@@ -6,11 +6,11 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.own_ports import DTJOB
 from tests.trainer.support.local_runs import LocalRun, Statuses
 from tests.unit.page_commands import ROOT, marked
 from tests.unit.test_page_programs import TUTORIALS, is_whole, programs
@@ -26,7 +26,7 @@ class PageRun(LocalRun):
     def __init__(self, words: list[str], folder: Path) -> None:
         """`folder`: where the page's files are."""
         self._mark = f"{folder.resolve()}/.dtjob/".encode()
-        command = [sys.executable, "-m", "dtjob", "run", *words]
+        command = [*DTJOB, "run", *words]
         self._output = folder / "output.txt"
         with self._output.open("w") as output:
             self.process = subprocess.Popen(command, cwd=folder, stdout=output, stderr=output)

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 import zipfile
@@ -20,6 +19,7 @@ import numpy as np
 import yaml
 
 from dtjob.manifests.job_file import read_manifest
+from tests.own_ports import DTJOB
 
 ROOT = Path(__file__).resolve().parents[3]
 WAIT_SECONDS = 150.0
@@ -69,7 +69,7 @@ class LocalRun:
         """
         self._mark = f"{work_directory}/".encode()
         path = os.pathsep.join([str(ROOT / "operator"), str(ROOT / "trainer_image"), os.environ.get("PYTHONPATH", "")])
-        command = [sys.executable, "-m", "dtjob", "run", str(file), "--work-dir", str(work_directory), "-o", "json"]
+        command = [*DTJOB, "run", str(file), "--work-dir", str(work_directory), "-o", "json"]
         with output.open("w") if output else contextlib.nullcontext(subprocess.PIPE) as printed:
             self.process = subprocess.Popen(
                 [*command, *options],
