@@ -19,7 +19,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
-from dtjob.api.status.workers import ReplicaStatus
+from dtjob.api.status.workers import ReplicaStatus, Workers
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
@@ -247,6 +247,22 @@ def attempts_of_pods(job: Job, children: Children) -> Attempts:
         if facts.task_id is not None and facts.attempt is not None and not is_of_data_worker(pod):
             newest[facts.task_id] = max(facts.attempt, newest.get(facts.task_id, 0))
     return Attempts(exceptions=newest, others=max(newest.values())) if any(newest.values()) else Attempts()
+
+
+def workers_of_pods(job: Job, children: Children) -> Workers | None:
+    """The workers of the group that an elastic job's pods are of, for a job whose status does not say it.
+
+    The spec may have changed since the group began, and pods of two groups must not train together. If the last worker
+    has no pod, the group counts as a smaller one. Then it ends before one of the size in the spec begins.
+    """
+    if job.spec.elastic_policy is None:
+        return None
+    pods = [one for one in children.owned_pods(job) if not one["metadata"].get("deletionTimestamp")]
+    tasks = [(facts_of(pod).task_id or "").rpartition("-") for pod in pods]
+    if not any(role in (Role.CHIEF, Role.WORKER, Role.PS) for role, _, _ in tasks):
+        return None
+    replicas = max((int(index) + 1 for role, _, index in tasks if role == Role.WORKER and index.isdecimal()), default=1)
+    return Workers(desired=replicas, replicas=replicas)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,15 @@ from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Action, Create, Event
 from dtjob.plan.record.status import EVALUATION_GIVEN_UP, after_set_back, holds, say_accepted, with_bounded_wait
-from dtjob.plan.seen.children import Children, PodState, TaskView, attempts_of_pods, created_at, view_tasks
+from dtjob.plan.seen.children import (
+    Children,
+    PodState,
+    TaskView,
+    attempts_of_pods,
+    created_at,
+    view_tasks,
+    workers_of_pods,
+)
 from dtjob.plan.seen.progress import latest_reports, with_progress
 
 
@@ -51,7 +59,7 @@ class Situation:
         written = Status.read(job.status)
         if not written.has_memory:
             written = written.remembering(attempts=attempts_of_pods(job, children))
-        workers = workers_of(job, written.workers)
+        workers = workers_of(job, written.workers or workers_of_pods(job, children))
         job = sized(job, workers)
         views = _views(job, children, written, now)
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.

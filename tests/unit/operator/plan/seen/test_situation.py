@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The situation: observed once, and seen again only where a new attempt changes what is seen."""
 
+import pytest
+
 from dtjob.api.job import Job
 from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import topology
@@ -98,3 +100,32 @@ def test_the_job_has_the_tasks_of_its_group() -> None:
     assert topology.cluster_hash(made) == topology.cluster_hash(builders.job(workers=2, evaluator=True))
     assert len(topology.tasks(job)) == 7
     assert sized(job, None) is job
+
+
+def elastic(workers: int, strategy: str) -> Job:
+    roles = {"chief": {}, "worker": {"replicas": workers}}
+    roles |= {"ps": {"replicas": 1}} if strategy == "ParameterServer" else {}
+    return builders.job(strategy, replicaSpecs=roles, elasticPolicy={"minReplicas": 1})
+
+
+@pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
+@pytest.mark.parametrize("wanted", [1, 3])
+def test_a_group_whose_status_is_lost_gets_no_pod_of_another_size(strategy: str, wanted: int) -> None:
+    pods = builders.all_pods(elastic(2, strategy), builders.waiting("ContainerCreating")).values()
+    job, made = builders.looked(elastic(wanted, strategy), Children(tuple(pods)), at(5))
+    assert builders.pods_made(made) == []
+    assert (job.status["workers"]["desired"], job.status["workers"]["replicas"]) == (wanted, 2)
+    deleted = sorted(one.name for one in made.actions if isinstance(one, Delete))
+    assert deleted == (builders.names(pods) if wanted < 2 else [])
+
+
+@pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
+def test_a_job_without_status_and_pods_begins_as_its_spec_says(strategy: str) -> None:
+    job, _ = builders.looked(elastic(3, strategy), Children(), at(5))
+    assert job.status["workers"]["replicas"] == 3
+
+
+def test_a_group_that_goes_is_not_the_one_whose_status_is_lost() -> None:
+    going = [builders.deleting(pod) for pod in builders.all_pods(elastic(3, "ParameterServer")).values()]
+    job, _ = builders.looked(elastic(1, "ParameterServer"), Children(tuple(going)), at(5))
+    assert job.status["workers"]["replicas"] == 1
