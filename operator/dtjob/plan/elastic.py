@@ -20,7 +20,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import LONGEST_MESSAGE, cut, whole
 from dtjob.api.status.status import Status
-from dtjob.api.status.workers import Resizing, Workers
+from dtjob.api.status.workers import SCALED, Resizing, Workers
 from dtjob.api.words import counted
 from dtjob.objects import gangs, topology
 from dtjob.objects.manifest import Manifest
@@ -46,7 +46,7 @@ from dtjob.plan.seen.children import (
 )
 from dtjob.plan.seen.situation import Draft, Situation
 
-AS_DESIRED, SCALED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Scaled", "Unschedulable", "NoRoom", "Room"
+AS_DESIRED, UNSCHEDULABLE, NO_ROOM, ROOM = "AsDesired", "Unschedulable", "NoRoom", "Room"
 FINISHING = "Finishing"
 """Reasons of `status.workers` and of a change. AsDesired: as many as wanted. Scaled: the spec says so. Unschedulable:
 too few have a node. NoRoom: more are wanted than there is room for. Room: there is room again. Finishing: training is

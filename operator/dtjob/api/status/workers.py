@@ -13,6 +13,10 @@ Size = Annotated[Int32, Field(ge=0, le=MAX_REPLICAS)]
 """A number of workers. The operator holds each of them in memory."""
 
 
+SCALED = "Scaled"
+"""The reason of a change of the number of workers that the spec asks for."""
+
+
 class Resizing(StatusBlock):
     """A change of the number of workers that is under way: all tasks save and end, and a new group starts."""
 

@@ -19,7 +19,7 @@ from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.internal import Internal
 from dtjob.api.status.status import Status
-from dtjob.api.status.workers import ReplicaStatus, Workers
+from dtjob.api.status.workers import SCALED, ReplicaStatus, Resizing, Workers
 from dtjob.objects import labels, topology
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
@@ -249,20 +249,23 @@ def attempts_of_pods(job: Job, children: Children) -> Attempts:
     return Attempts(exceptions=newest, others=max(newest.values())) if any(newest.values()) else Attempts()
 
 
-def workers_of_pods(job: Job, children: Children) -> Workers | None:
-    """The workers of the group that an elastic job's pods are of, for a job whose status does not say it.
+def workers_of_lost_group(job: Job, children: Children) -> Workers | None:
+    """The workers of an elastic job that has pods, and whose status does not say the size of their group.
 
-    The spec may have changed since the group began, and pods of two groups must not train together. If the last worker
-    has no pod, the group counts as a smaller one. Then it ends before one of the size in the spec begins.
+    The spec may have changed since the group began, and some of its pods may be gone. Pods of two groups must not train
+    together. So this group ends, and one of the size in the spec begins.
     """
-    if job.spec.elastic_policy is None:
+    worker = job.spec.replica_specs.worker
+    if job.spec.elastic_policy is None or worker is None:
         return None
-    pods = [one for one in children.owned_pods(job) if not one["metadata"].get("deletionTimestamp")]
-    tasks = [(facts_of(pod).task_id or "").rpartition("-") for pod in pods]
-    if not any(role in (Role.CHIEF, Role.WORKER, Role.PS) for role, _, _ in tasks):
+    ids = [facts_of(pod).task_id or "" for pod in children.owned_pods(job)]
+    connected = topology.CONNECTED_ROLES.get(job.spec.strategy, ())
+    tasks = [(role, index) for role, _, index in (one.rpartition("-") for one in ids) if role in connected]
+    if not tasks:
         return None
-    replicas = max((int(index) + 1 for role, _, index in tasks if role == Role.WORKER and index.isdecimal()), default=1)
-    return Workers(desired=replicas, replicas=replicas)
+    seen = [int(index) + 1 for role, index in tasks if role == Role.WORKER and index.isdecimal()]
+    change = Resizing(to=worker.replicas, reason=SCALED, message="status.workers was removed")
+    return Workers(desired=worker.replicas, replicas=max((worker.replicas, *seen)), resizing=change)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from dtjob.plan.seen.children import (
     attempts_of_pods,
     created_at,
     view_tasks,
-    workers_of_pods,
+    workers_of_lost_group,
 )
 from dtjob.plan.seen.progress import latest_reports, with_progress
 
@@ -59,7 +59,7 @@ class Situation:
         written = Status.read(job.status)
         if not written.has_memory:
             written = written.remembering(attempts=attempts_of_pods(job, children))
-        workers = workers_of(job, written.workers or workers_of_pods(job, children))
+        workers = workers_of(job, written.workers or workers_of_lost_group(job, children))
         job = sized(job, workers)
         views = _views(job, children, written, now)
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.

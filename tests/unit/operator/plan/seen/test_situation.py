@@ -109,23 +109,24 @@ def elastic(workers: int, strategy: str) -> Job:
 
 
 @pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
-@pytest.mark.parametrize("wanted", [1, 3])
-def test_a_group_whose_status_is_lost_gets_no_pod_of_another_size(strategy: str, wanted: int) -> None:
-    pods = builders.all_pods(elastic(2, strategy), builders.waiting("ContainerCreating")).values()
+@pytest.mark.parametrize("wanted", [1, 2, 3])
+@pytest.mark.parametrize(
+    "there", [("chief-0",), ("worker-0",), ("chief-0", "worker-1"), ("chief-0", "worker-0", "worker-1")]
+)
+def test_a_group_whose_status_is_lost_ends_before_one_of_the_size_in_the_spec_begins(
+    strategy: str, wanted: int, there: tuple[str, ...]
+) -> None:
+    pods = [builders.pod(elastic(2, strategy), task, builders.running(), attempt=3) for task in there]
     job, made = builders.looked(elastic(wanted, strategy), Children(tuple(pods)), at(5))
+    assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == sorted(builders.names(pods))
     assert builders.pods_made(made) == []
-    assert (job.status["workers"]["desired"], job.status["workers"]["replicas"]) == (wanted, 2)
-    deleted = sorted(one.name for one in made.actions if isinstance(one, Delete))
-    assert deleted == (builders.names(pods) if wanted < 2 else [])
+    _, begun = builders.looked(job, Children(), at(6))
+    tasks = [one.id for one in topology.tasks(elastic(wanted, strategy))]
+    assert builders.pods_made(begun) == [f"digits-{task}-4" for task in tasks]
 
 
 @pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
 def test_a_job_without_status_and_pods_begins_as_its_spec_says(strategy: str) -> None:
     job, _ = builders.looked(elastic(3, strategy), Children(), at(5))
     assert job.status["workers"]["replicas"] == 3
-
-
-def test_a_group_that_goes_is_not_the_one_whose_status_is_lost() -> None:
-    going = [builders.deleting(pod) for pod in builders.all_pods(elastic(3, "ParameterServer")).values()]
-    job, _ = builders.looked(elastic(1, "ParameterServer"), Children(tuple(going)), at(5))
-    assert job.status["workers"]["replicas"] == 1
+    assert "resizing" not in job.status["workers"]
