@@ -35,11 +35,12 @@ class Attempts(StatusBlock):
         """The attempt of one task."""
         return self.exceptions.get(task_id, self.others)
 
-    def bumped(self, bumped: Iterable[str], everyone: Iterable[str]) -> "Attempts":
-        """With the next attempt for the tasks `bumped`. `everyone` are the ids of all tasks, those among them."""
+    def bumped(self, bumped: Iterable[str], everyone: Iterable[str], by: int = 1) -> "Attempts":
+        """With the next attempt for the tasks `bumped`, or the one before if `by` is -1. `everyone` are the ids of all
+        tasks, those among them."""
         exceptions = dict(self.exceptions)
         for id_ in bumped:
-            exceptions[id_] = self.of(id_) + 1
+            exceptions[id_] = self.of(id_) + by
         if len(exceptions) <= PLAIN_UP_TO:
             return self.but(exceptions=exceptions)
         whole = {id_: exceptions.get(id_, self.others) for id_ in everyone}

@@ -145,8 +145,8 @@ class Internal(StatusBlock):
     all_created: bool | None = None
     """Whether every current attempt has had its pod, so that one that is missing was deleted."""
     made_before: Attempts | None = None
-    """The attempts that had their pods before the tasks whose pods are made now got new attempts. None if
-    `all_created`, and while the pods of a new group are made."""
+    """The attempts that have had their pods, if only some tasks' current ones have. A task whose pod was never made is
+    at an earlier one. None if `all_created`, or if none has had its pod."""
     finished: Finished = {}
     """The attempt of each task that has finished, by its id: its pod may go, and is not made again."""
     incident: Incident | None = None

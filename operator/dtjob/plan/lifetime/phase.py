@@ -4,6 +4,7 @@ an image, the job waits for one."""
 
 from dtjob import times
 from dtjob.api.phase import Phase
+from dtjob.api.status.status import Status
 from dtjob.objects.defaults import IMAGE_MISSING, MISSING_IMAGE_MESSAGE, image_of
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.diagnosis.pending import slow_start, unbound_claim, waiting_reason
@@ -66,13 +67,20 @@ def note_phase(draft: Draft, *, settles: bool) -> None:
         if status.phase is Phase.RUNNING and status.active is not None:
             status = status.but(active=status.active.all_run(now))
     status = set_condition(status, BLOCKED, bool(blocked), CANNOT_CREATE if blocked else CREATED, blocked, now)
-    all_created = all(view.state is not PodState.MISSING for view in situation.views)
-    status = count_tasks(status, situation.views)
-    if all_created is not status.internal.all_created:
-        status = status.remembering(all_created=all_created, made_before=None if all_created else status.internal.made)
+    status = _remember_made(situation, count_tasks(status, situation.views))
     if blocked and draft.status.reason != CANNOT_CREATE:
         draft.add_event("Warning", BLOCKED, blocked)
     draft.status = say_instead(status, CANNOT_CREATE, blocked) if blocked else status
+
+
+def _remember_made(situation: Situation, status: Status) -> Status:
+    """Remember which attempts have had their pods: one of these that is missing later was deleted."""
+    missing = [view.task.id for view in situation.views if view.state is PodState.MISSING]
+    never = [id_ for id_ in missing if not status.internal.had_pod(id_)]
+    made = None
+    if missing and len(never) < len(situation.views):
+        made = status.internal.attempts.bumped(never, (view.task.id for view in situation.views), by=-1)
+    return status.remembering(all_created=not missing, made_before=made)
 
 
 def _cause(situation: Situation) -> str:

@@ -63,18 +63,22 @@ def test_a_lost_label_that_the_watch_does_not_select_changes_nothing(made: World
     assert phase(made) == "Succeeded"
 
 
-def test_a_pod_that_lost_its_label_before_all_were_there_is_replaced():
-    """Its own create says that it exists already."""
+@pytest.mark.parametrize("written", [True, False], ids=["the status says that it was made", "no status is written"])
+def test_a_pod_that_lost_its_label_before_all_were_there_is_replaced(written: bool):
+    """If no status says that it was made, its own create says that it exists already."""
     with World(builders.job()) as made:
         made.cluster.failing["create Pod digits-worker-1-0"] = ClusterError("timeout")
-        made.run(1)
+        made.run(1 if written else 0.03)
         take_label(made, CHIEF, labels.JOB_NAME)
         before = made.pods[CHIEF]["metadata"]["uid"]
+        if not written:
+            made.restart()
         made.run(5)
         made.cluster.failing.clear()
         made.run(60)
-        assert sorted(made.pods) == [CHIEF, "digits-worker-0-0", "digits-worker-1-0"]
-        assert made.pods[CHIEF]["metadata"]["uid"] != before
+        chief = "digits-chief-0-1" if written else CHIEF
+        assert sorted(made.pods) == [chief, "digits-worker-0-0", "digits-worker-1-0"]
+        assert made.pods[chief]["metadata"]["uid"] != before
 
 
 def test_nothing_is_replaced_while_the_cluster_does_not_answer(made: World):

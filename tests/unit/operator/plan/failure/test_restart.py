@@ -10,6 +10,7 @@ from dtjob.api.job import Job
 from dtjob.api.status.activity import Activity
 from dtjob.api.status.internal import Incident
 from dtjob.api.status.progress import SavedCheckpoint
+from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete
@@ -355,3 +356,18 @@ def test_a_pod_that_goes_while_another_is_made_anew_is_a_restart_too() -> None:
     history.look(at(12))
     assert {"chief-0-1", "worker-1-1"} <= set(history.tasks)
     assert "chief-0-0" not in history.tasks
+
+
+@pytest.mark.parametrize("refused", ["worker-1", "evaluator-0"])
+def test_a_pod_that_goes_while_another_was_never_made_is_a_restart_too(refused: str) -> None:
+    """A quota has room for all but one. The ps goes unseen, and the chief fails of that."""
+    job = builders.job("ParameterServer", ps=1, evaluator=True, program=False)
+    pods = builders.all_pods(job)
+    del pods[refused]
+    job, _ = builders.looked(job, Children(tuple(pods.values())))
+    pods["chief-0"]["status"] = builders.ended(1, NOW)
+    del pods["ps-0"]
+    job, _ = builders.looked(job, Children(tuple(pods.values())), at(5))
+    assert job.status["restarts"]["causes"] == {"Deleted": 1}
+    attempts = Status.read(job.status).internal.attempts
+    assert (attempts.of("ps-0"), attempts.of(refused)) == (1, 0)
