@@ -209,26 +209,24 @@ def node_of(pod: Manifest) -> str:
     return str((pod.get("spec") or {}).get("nodeName") or "")
 
 
-def _was_told_to_end(pod: Manifest, end: Mapping[str, Any]) -> bool:
-    """Whether the training container ended after its pod was evicted or deleted."""
-    if condition_of(pod, "DisruptionTarget").get("status") == "True":
-        return True
-    if (pod.get("status") or {}).get("reason"):  # the pod's own: its node, or its own deadline, has ended it
-        return True
-    if not deleting(pod):
-        return False
-    return not end.get("finishedAt") or times.parse(end["finishedAt"]) >= asked_to_go_at(pod)
+def _was_told_to_end(pod: Manifest) -> bool:
+    """Whether the pod was evicted or deleted. Its training container may have ended before that. Nobody can tell: each
+    of the two times is of another clock."""
+    disrupted = condition_of(pod, "DisruptionTarget").get("status") == "True"
+    by_its_node = bool((pod.get("status") or {}).get("reason"))  # or by the pod's own deadline
+    return disrupted or by_its_node or deleting(pod)
 
 
 def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodState:
     """The state of one pod at `now`.
 
     Our supervisor ends with 0 only if the program has finished, also when it was told to end meanwhile. Nobody knows
-    that of any other image: many programs save and exit with 0 when they are told to end.
+    that of any other image: many programs save and exit with 0 when they are told to end. If such a pod is deleted
+    after its end, only the status knows that it has finished.
     """
     facts = facts_of(pod)
     if (end := facts.end) is not None:
-        done = end.get("exitCode") == 0 and (supervised or not _was_told_to_end(pod, end))
+        done = end.get("exitCode") == 0 and (supervised or not _was_told_to_end(pod))
         return PodState.SUCCEEDED if done else PodState.FAILED
     if facts.is_terminal:
         # Succeeded without the training container's end was never seen by a kubelet: do not call it success.
