@@ -10,6 +10,7 @@ from dtjob.api.job import Job
 from dtjob.api.status.internal import Incident
 from dtjob.api.status.status import Status
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.seen.children import Children, ended
 from tests.unit.operator.simulation.facts import Facts, told_to_end
 
 UNCHARGED = ("Disruption", "Deleted", "NotStarted")
@@ -29,11 +30,17 @@ class Accounts:
         """Jobs with a pod whose peers have failed for its sake and of which nothing shows yet."""
         self.causes: dict[str, str] = {}
         """What pods really died of, by pod uid, where the job did it itself."""
-
+        self.seen_alive: dict[str, set[str]] = {}
+        """Uids of the pods that the last plan of a job saw, and that had not ended then, by job uid."""
         self.mistakes: dict[str, dict[str, str]] = {}
         """What programs failed with before their first step, by job uid and pod, where it may be their own fault."""
         self.permanent: set[tuple[str, str]] = set()
         """Job uid and pod of failures that no restart repairs."""
+
+    def note_plan(self, job: Job, children: Children) -> None:
+        """The operator has made a plan of this."""
+        seen = children.owned_pods(job)
+        self.seen_alive[job.metadata.uid] = {one["metadata"]["uid"] for one in seen if not ended(one)}
 
     def check(
         self,
@@ -63,7 +70,7 @@ class Accounts:
             last = new["lastFailure"]  # a rule may charge what its job calls a failure, such as OOMKilled in a drain
             assert last["cause"] not in UNCHARGED or last.get("rule"), "a disruption failed the job"
         if new.get("lastFailure") != old.get("lastFailure"):
-            self._check_cause(new["lastFailure"], pods)
+            self._check_cause(uid, new["lastFailure"], pods)
         self._check_program(uid, old, new)
         if before and after and before.started_at < after.started_at:
             _check_wait(job, before, after)
@@ -88,11 +95,14 @@ class Accounts:
             assert first in alike, f"{first} failed the job with {mistakes}"
             assert len(alike) > 1, f"{first} failed the job the first time"
 
-    def _check_cause(self, first: dict[str, Any], pods: Iterable[tuple[Manifest, Facts]]) -> None:
-        """The first failure has the cause that its pod really died of, if nobody had told the pod to end."""
+    def _check_cause(self, uid: str, first: dict[str, Any], pods: Iterable[tuple[Manifest, Facts]]) -> None:
+        """The first failure has the cause that its pod really died of, if nobody had told the pod to end. What fails
+        while it is alive, such as a pod that cannot start, may die before that is written."""
         pod = next((one for one, _ in pods if one["metadata"]["name"] == first.get("pod")), None)
-        cause = self.causes.get(pod["metadata"]["uid"]) if pod else None
-        if pod is not None and cause is not None and not told_to_end(pod):
+        if pod is None or pod["metadata"]["uid"] in self.seen_alive.get(uid, ()):
+            return
+        cause = self.causes.get(pod["metadata"]["uid"])
+        if cause is not None and not told_to_end(pod):
             assert first["cause"] == cause, f"{first['pod']} died of {cause}, not of {first['cause']}"
 
 

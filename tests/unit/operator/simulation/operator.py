@@ -82,7 +82,9 @@ class World:
         """The plan, which is checked. Whatever it raises is found, though the reconciler tries again for ever."""
         try:
             made = plan(*arguments, **more)
-            self.cluster.plan_rules.check(*plan_arguments(*arguments), made)
+            job, children = plan_arguments(*arguments)
+            self.cluster.rules.accounts.note_plan(job, children)
+            self.cluster.plan_rules.check(job, children, made)
         except Unread:
             raise
         except Exception as error:  # the reconciler takes it for a bug of its own, logs it, and tries again for ever
