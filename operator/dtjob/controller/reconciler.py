@@ -143,7 +143,10 @@ class Reconciler:
         order = order_of(job, children, decided, creates=carrying.creates, failed=failed, may_wait=wait > 0)
         if order is not Order.LATER:
             self._status_delay.forget(key)
-        if decided.look_again_at is not None:  # also where a call fails, which is tried again ever later
+        at_once = decided.look_again_at == now
+        if (
+            decided.look_again_at is not None and not at_once
+        ):  # also where a call fails, which is tried again ever later
             self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
         match order:
             case Order.MAKE:
@@ -162,12 +165,19 @@ class Reconciler:
             case Order.WRITE:
                 manifest = await self._write(key, manifest, decided)
         await self._act(carrying, manifest)
+        self._look_again(key, decided, now, done=True)
         # A status that is put off says nothing yet. If many jobs begin at once, most of their pods run by then.
         if decided.events_of and order is not Order.LATER:
             await self._read_events(key, decided.events_of)
             if decided.unless_there is not None:
                 await self._make_again(job, manifest, decided.unless_there, decided.actions)
         return decided
+
+    def _look_again(self, key: JobKey, decided: Plan, now: datetime, *, done: bool) -> None:
+        """Have the job looked at again when its plan says: at once if the plan is `done`, and later in any case. A call
+        that fails is tried again ever later, but not later than the plan says."""
+        if decided.look_again_at is not None and done == (decided.look_again_at == now):
+            self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
 
     async def _write(self, key: JobKey, manifest: Manifest, decided: Plan) -> Manifest:
         """Write the status of the plan if it has one, and tell its Events. The job as stored then."""

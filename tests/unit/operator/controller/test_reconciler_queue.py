@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reconciler over a simulated cluster with Kueue: what a queue and its label do not hold up."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from dtjob.api.job import KIND
-from dtjob.controller.cluster import ClusterError
+from dtjob.controller.cluster import ClusterError, Stale
 from dtjob.controller.pace.pace import LONGEST_FIRST_SECONDS, MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects import kueue
@@ -46,3 +49,23 @@ def test_a_queue_label_added_before_a_running_jobs_first_status_is_ignored(monke
         assert not [name for name, pod in made.pods.items() if "deletionTimestamp" in pod["metadata"]]
         assert made.job.status["phase"] == "Pending"
         assert not made.cluster.of_kind(kueue.KIND)
+
+
+def test_a_queued_job_whose_end_is_refused_is_tried_ever_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[float] = []
+    with World(queued_job(activeDeadlineSeconds=20)) as made:
+
+        async def write_status(*_: Any) -> None:
+            await asyncio.sleep(0.01)
+            tried.append(made.loop.time())
+            raise Stale("a newer version is there")
+
+        made.run(1)
+        all_run(made)
+        monkeypatch.setattr(made.cluster, "write_status", write_status)
+        for _ in range(60):
+            made.run(1)
+            assert len(tried) < 12, tried
+    assert len(tried) > 3
