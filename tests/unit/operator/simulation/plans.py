@@ -6,6 +6,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.phase import ENDED
+from dtjob.api.status.status import Status
 from dtjob.objects import topology
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.actions import Plan
@@ -25,6 +26,15 @@ class PlanRules:
         self.finished: dict[str, Finished] = {}
         """What is known for good, by job uid."""
         self._seen: dict[str, Finished] = {}
+        self._forged: dict[str, int] = {}
+        """The version that somebody forged last, by job uid. A plan of an earlier one has not heard of that."""
+
+    def is_forged(self, job: Manifest) -> None:
+        """Somebody has changed the job's status. A finished task that it names no more is known by its pod alone."""
+        uid, internal = job["metadata"]["uid"], Status.read(job["status"]).internal
+        self._forged[uid] = int(job["metadata"]["resourceVersion"])
+        known, said, attempts = self.finished.get(uid, {}), internal.finished, internal.attempts
+        self.finished[uid] = {id_: one for id_, one in known.items() if one[0] == said.get(id_) == attempts.of(id_)}
 
     def check(self, job: Job, children: Children, made: Plan) -> None:
         """Raises AssertionError where this plan starts a finished task anew without need."""
@@ -46,7 +56,8 @@ class PlanRules:
         if self._strict:
             check_rules(job, children, before, after)
         self._seen[uid] = {id_: one for id_, one in known.items() if one[0] == attempt_of(after, id_)}
-        if made.status is None:
+        heard = int(job.metadata.resource_version) >= self._forged.get(uid, 0)
+        if made.status is None and heard:
             self.written(uid)
 
     def written(self, uid: str) -> None:

@@ -142,6 +142,7 @@ class Outsiders(People):
         self.world.cluster.rules.forged.add(self.uid(name))
         self.world.cluster.change(KIND, name, lambda one: forge(one.setdefault("status", {}), attempts))
         self.world.cluster.lifetimes.is_forged(self.uid(name), before, self.status(name))
+        self.world.cluster.plan_rules.is_forged(self.world.cluster.objects[KIND, name])
 
     def running_jobs(self) -> list[str]:
         """The jobs that go on and have a status."""
