@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from dtjob.api.status.status import Status
+from dtjob.plan.failure.budget import WINDOW
 from dtjob.plan.seen.children import ended as has_ended
 from dtjob.plan.seen.children import facts_of
 from tests.unit.operator import builders
@@ -272,7 +273,7 @@ class Pods(Stage):
 
     def peers_die(self, name: str, what: str, noticed: float, shows: float) -> None:
         """The peers of this pod fail so many seconds after something was done to it; of a lost node, that shows so many
-        seconds later."""
+        seconds later. An eviction after the window of an incident does not show it, but a pod that does not end."""
         facts = self.facts(name)
         peers = [one for one in self.grouped() if one != name and self.facts(one).job_uid == facts.job_uid]
         uid, accounts = self.world.pods[name]["metadata"]["uid"], self.world.cluster.rules.accounts
@@ -291,6 +292,9 @@ class Pods(Stage):
             self.world.run(shows)
             if name in self.pods(lambda one: one["metadata"]["uid"] == uid):
                 self.drain(name)
+                lost_at = facts_of(self.world.pods[name]).lost_at
+                if lost_at is not None and shows > WINDOW.total_seconds():
+                    self.world.run((lost_at - self.world.now()).total_seconds())
                 self.world.run(5)
             if self.goes_on(facts.job_name) and self.world.watching:
                 accounts.unseen.discard(facts.job_uid)
