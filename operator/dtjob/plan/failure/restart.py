@@ -70,9 +70,10 @@ def restart_training(situation: Situation, failed: Iterable[Failure]) -> Trainin
         return fail_job(situation, None, everyone) or (Renew(needed) if needed else None)
     first = first_cause(situation, _first(failed))
     tasks = replacement_group(situation, [*(failure.task for failure in failed), *silent_stragglers(situation, failed)])
+    supervised = situation.group_job.spec.program is not None
     # The time is the node's; a clock that is ahead of ours must not hold the restart back.
     just_now = -SETTLE <= now - first.time < SETTLE
-    if len(tasks) > len(failed) and first.cause is Cause.ERROR and just_now:
+    if not supervised and len(tasks) > len(failed) and first.cause is Cause.ERROR and just_now:
         return Wait(first.time + SETTLE)
     if (end := fail_job(situation, first, everyone) or failed_for_good(situation, failed)) is not None:
         return end

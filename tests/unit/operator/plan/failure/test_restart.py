@@ -167,6 +167,13 @@ def test_failures_that_may_follow_from_another_wait_for_the_first_cause():
     assert (late.first.task.id, late.first.cause) == ("worker-1", Cause.OOM_KILLED)
 
 
+def test_with_a_supervisor_a_failure_waits_for_no_other_though_a_worker_has_finished():
+    """The finished worker is made again with the one that failed. It shows nothing of the cause."""
+    job = builders.job(status=WORKER_0_FINISHED)
+    pods = builders.all_pods(job, worker_0=builders.ended(0, at(10)), worker_1=builders.ended(1, at(19)))
+    assert replaced(decide(job, pods, at(20))) == ["worker-0", "worker-1"]
+
+
 def test_a_nodes_clock_that_is_ahead_does_not_delay_the_restart():
     job = builders.job(program=False)
     assert len(replaced(decide(job, builders.all_pods(job, worker_0=builders.ended(1, at(3600)))))) == 3
