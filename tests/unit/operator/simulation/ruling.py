@@ -73,8 +73,9 @@ def check_rules(job: Job, children: Children, before: dict[str, Any], after: dic
         assert not ends or after.get("phase") in ENDED, f"{task.id} has failed, and a rule ends the job over that"
     first, was, now = after.get("lastFailure") or {}, _incident(before), _incident(after)
     counts = [one.get("restarts", {}).get("causes", {}) for one in (before, after)]
-    begun = sum(counts[1].values()) == sum(counts[0].values()) + 1
-    if not begun or any(counts[1].get(cause, 0) < count for cause, count in counts[0].items()):
+    begun = any(was.get(name) != now.get(name) for name in ("startedAt", "number"))
+    counted_once = sum(counts[1].values()) == sum(counts[0].values()) + 1
+    if not (begun and counted_once) or any(counts[1].get(cause, 0) < count for cause, count in counts[0].items()):
         return
     pod = pods.get(first.get("pod", ""))
     action = said_of(rules, first["task"].rpartition("-")[0], pod) if pod else None

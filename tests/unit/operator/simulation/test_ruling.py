@@ -53,3 +53,16 @@ def test_a_plan_may_give_a_charge_back_and_charge_the_next_failure(
         after["internal"]["incident"]["charged"] = unjust
         with pytest.raises(AssertionError, match="became"):
             check_rules(job, children, before, after)
+
+
+def test_the_cause_of_an_incident_may_be_corrected_after_its_counts_were_removed(
+    planned: list[tuple[Job, Children, Any, Any]],
+) -> None:
+    job, children, _, after = next(one for one in planned if one[3].get("restarts", {}).get("causes") == {"Error": 1})
+    before = deepcopy(after)
+    before["internal"]["incident"]["cause"] = "Other"
+    del before["restarts"]
+    check_rules(job, children, before, after)
+    before["internal"]["incident"]["number"] += 1
+    with pytest.raises(AssertionError, match="became"):
+        check_rules(job, children, before, after)
