@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks let pass of a job or a PodGroup that is gone, and what they find."""
+"""What the checks let pass of a job, a status or a PodGroup that is gone, and what they find."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -100,3 +100,12 @@ def test_a_pod_of_no_job_is_not_ours(world: World) -> None:
     other = world.cluster.put(builders.stranger("Pod", "other"))
     with pytest.raises(AssertionError, match="other is not ours"):
         touch(world, other)
+
+
+def test_a_pod_may_be_made_that_was_written_ahead_just_before_the_status_was_forged(world: World) -> None:
+    member, job = without_pod(world), world.cluster.objects[KIND, "digits"]
+    world.cluster.rules.is_forged(job["metadata"]["uid"], job["status"], world.now())
+    world.cluster.change(KIND, "digits", lambda one: one.update(status={"internal": {"attempts": {"others": 1}}}))
+    create(world, member)
+    with pytest.raises(AssertionError, match="is not written ahead"):
+        create(world, member, LATER)

@@ -139,7 +139,7 @@ class Outsiders(People):
         ids = [chief.id, *(one.id for one in topology.tasks(job) if one != chief)]
         attempts = {id_: attempt_of(job.status, id_) for id_ in ids}
         before = deepcopy(self.status(name))
-        self.world.cluster.rules.forged.add(self.uid(name))
+        self.world.cluster.rules.is_forged(self.uid(name), before, self.world.now())
         self.world.cluster.change(KIND, name, lambda one: forge(one.setdefault("status", {}), attempts))
         self.world.cluster.lifetimes.is_forged(self.uid(name), before, self.status(name))
         self.world.cluster.plan_rules.is_forged(self.world.cluster.objects[KIND, name])
