@@ -33,7 +33,7 @@ from tests.trainer.support.supervisors import (
 
 
 def test_a_program_that_ends_well_gives_exit_code_0(make_job: MakeJob, tmp_path: Path) -> None:
-    (tmp_path / "exit").write_text("0")
+    write_at_once(tmp_path / "exit", "0")
     assert make_job().start("chief-0", "exits").end() == 0
 
 
@@ -50,7 +50,7 @@ def test_the_last_status_is_left_for_the_kubelet(make_job: MakeJob, tmp_path: Pa
 
 def test_a_failed_process_leaves_the_termination_message_to_the_logs(make_job: MakeJob, tmp_path: Path) -> None:
     left = tmp_path / "termination-log"
-    (tmp_path / "exit").write_text("3")
+    write_at_once(tmp_path / "exit", "3")
     assert make_job().start("chief-0", "exits", environ={"DTJOB_TERMINATION_LOG": str(left)}).end() == 3
     assert left.read_text() == ""
 
@@ -75,7 +75,7 @@ def test_the_last_line_has_the_exception_and_that_no_step_was_done(make_job: Mak
 def test_the_last_line_says_that_a_step_was_done(make_job: MakeJob, tmp_path: Path) -> None:
     running = make_job().start("chief-0", "exits")
     assert running.wait_for(state="training")["stepped"] is True
-    (tmp_path / "exit").write_text(str(-signal.SIGSEGV))
+    write_at_once(tmp_path / "exit", str(-signal.SIGSEGV))
     assert running.end() == 139
     end = told_at_the_end(running)
     assert (end.stepped, end.step, end.exception) == (True, 3, "")
@@ -95,7 +95,7 @@ def test_a_supervisor_killed_with_its_container_has_recorded_that_no_step_was_do
 
 @pytest.mark.parametrize(("ending", "code"), [("3", 3), (str(-signal.SIGSEGV), 139), (str(-signal.SIGKILL), 137)])
 def test_a_failure_of_its_own_ends_the_container(make_job: MakeJob, tmp_path: Path, ending: str, code: int) -> None:
-    (tmp_path / "exit").write_text(ending)
+    write_at_once(tmp_path / "exit", ending)
     running = make_job().start("chief-0", "exits")
     assert running.end() == code
     assert f"ending with {code}" in running.log.read_text()
@@ -313,7 +313,7 @@ def start_on_a_full_disk(job: Job, task: str, program: str) -> Running:
 
 
 def test_a_program_that_ends_well_on_a_full_disk_has_exit_code_0(make_job: MakeJob, tmp_path: Path) -> None:
-    (tmp_path / "exit").write_text("0")
+    write_at_once(tmp_path / "exit", "0")
     assert start_on_a_full_disk(make_job(), "chief-0", "exits").end() == 0
 
 
