@@ -143,11 +143,7 @@ class Reconciler:
         order = order_of(job, children, decided, creates=carrying.creates, failed=failed, may_wait=wait > 0)
         if order is not Order.LATER:
             self._status_delay.forget(key)
-        at_once = decided.look_again_at == now
-        if (
-            decided.look_again_at is not None and not at_once
-        ):  # also where a call fails, which is tried again ever later
-            self._queue.add_after(key, (decided.look_again_at - now).total_seconds())
+        self._look_again(key, decided, now, done=False)
         match order:
             case Order.MAKE:
                 await self._act(carrying, manifest)

@@ -12,7 +12,6 @@ from dtjob.api.status.block import Int32, Message, Name, StatusBlock, Time, Word
 Size = Annotated[Int32, Field(ge=0, le=MAX_REPLICAS)]
 """A number of workers. The operator holds each of them in memory."""
 
-
 SCALED = "Scaled"
 """The reason of a change of the number of workers that the spec asks for."""
 

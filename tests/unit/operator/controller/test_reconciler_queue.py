@@ -51,9 +51,7 @@ def test_a_queue_label_added_before_a_running_jobs_first_status_is_ignored(monke
         assert not made.cluster.of_kind(kueue.KIND)
 
 
-def test_a_queued_job_whose_end_is_refused_is_tried_ever_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_queued_job_whose_end_is_refused_is_tried_ever_later(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[float] = []
     with World(queued_job(activeDeadlineSeconds=20)) as made:
 
