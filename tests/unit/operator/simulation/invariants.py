@@ -31,7 +31,7 @@ from tests.unit.operator.simulation.told import check_story, check_time_spent
 Objects = Mapping[tuple[str, str], Manifest]
 PROMISE = re.compile(r"from the checkpoint at step (\d+)")
 HEARD_WITHIN = timedelta(seconds=0.2)
-"""So long after its end a job may still get what was asked for before that was heard of."""
+"""So long after an end or a change the operator may still do what was decided before that was heard of."""
 RAN_FOR_A_WHILE = timedelta(seconds=42)
 """So long after all tasks have run again an incident is over at the latest. Times in the status are whole seconds."""
 REFUSED_AT_MOST, IN_SECONDS = 3, 10
@@ -48,8 +48,9 @@ class Rules:
         """Restarts that statuses count: of `training` and of the `evaluator`."""
         self.restarts_untold: Counter[str] = Counter()
         """Those of them after which the operator died at once."""
-        self.forged: set[str] = set()
-        """Uids of jobs whose statuses somebody has forged: what they count is not true any more."""
+        self.forged: dict[str, tuple[datetime, dict[str, Any]]] = {}
+        """When somebody last forged the status of a job, and what it said before, by job uid. What the statuses
+        of these jobs count is not true any more."""
         self.saved: dict[str, int] = {}
         """The newest checkpoint by directory (`Facts.directory`)."""
         self.tampered: set[str] = set()
@@ -57,16 +58,13 @@ class Rules:
         self._refused: dict[str, list[datetime]] = defaultdict(list)
         self._gone: dict[str, tuple[datetime, Manifest]] = {}
         """When a job or a PodGroup went, and how it was then."""
-        self._forged: dict[str, tuple[datetime, dict[str, Any]]] = {}
-        """When somebody last forged the status of a job, and what it said before, by job uid."""
         self._unheard: set[str] = set()
         """What went while the watch was lost: only a LIST tells of that."""
         self.watches = True
 
     def is_forged(self, uid: str, before: dict[str, Any], now: datetime) -> None:
         """Somebody has forged the status of a job."""
-        self.forged.add(uid)
-        self._forged[uid] = now, before
+        self.forged[uid] = now, before
 
     def is_gone(self, one: Manifest, now: datetime) -> None:
         """Somebody has deleted a job or a PodGroup."""
@@ -114,7 +112,7 @@ class Rules:
         self._check_group(job, made, name)
         ended_for_it = status.get("phase") in (ENDED if made.task != "evaluator-0" else ("Failed",))
         assert not ended_for_it, f"an ended job created {name}"
-        forged_at, before = self._forged.get(made.job_uid, (now, status))
+        forged_at, before = self.forged.get(made.job_uid, (now, status))
         said = [status, before] if now - forged_at <= HEARD_WITHIN else [status]
         assert made.attempt in {attempt_of(one, made.task) for one in said}, f"{name} is not written ahead"
         chief = chief_task(Job.model_validate(job)).id

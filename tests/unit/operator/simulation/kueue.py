@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Protocol
 
 from dtjob import times
@@ -14,6 +14,7 @@ from dtjob.plan.actions import PatchWorkload
 from dtjob.plan.seen.children import ended
 from dtjob.plan.seen.workload import Workload
 from tests.unit.operator.simulation.facts import Facts
+from tests.unit.operator.simulation.invariants import HEARD_WITHIN
 
 ADMITS_AFTER = 0.1
 """Seconds that it takes to find quota for a Workload, where there is any."""
@@ -142,9 +143,6 @@ def owner_of(workload: Manifest) -> str:
     """The uid of the job that a Workload is for."""
     return labels.controller_uid(workload) or ""
 
-
-HEARD_WITHIN = timedelta(seconds=0.2)
-"""So long after an admission has ended pods may still be made that were asked for before."""
 
 _WORKER = re.compile(r"-worker-(\d+)-")
 

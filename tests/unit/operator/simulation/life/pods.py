@@ -273,7 +273,8 @@ class Pods(Stage):
 
     def peers_die(self, name: str, what: str, noticed: float, shows: float) -> None:
         """The peers of this pod fail so many seconds after something was done to it; of a lost node, that shows so many
-        seconds later. An eviction after the window of an incident does not show it, but a pod that does not end."""
+        seconds later. After the window of an incident an eviction does not show the loss; a pod that does not end
+        does."""
         facts = self.facts(name)
         peers = [one for one in self.grouped() if one != name and self.facts(one).job_uid == facts.job_uid]
         uid, accounts = self.world.pods[name]["metadata"]["uid"], self.world.cluster.rules.accounts
