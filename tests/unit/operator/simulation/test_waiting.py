@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pods a simulated kubelet still has to start."""
+"""Which pods a simulated kubelet still has to start, and for how long jobs wait."""
 
+from dtjob.api.job import KIND
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.life.machine import Life
-from tests.unit.operator.simulation.life.outsiders import injects_a_sidecar
+from tests.unit.operator.simulation.life.outsiders import budget_is_used_up, injects_a_sidecar
 from tests.unit.operator.simulation.operator import World
 
 
@@ -16,3 +17,15 @@ def test_a_pod_waits_for_its_image_while_its_sidecar_runs() -> None:
         assert life.waiting() == ["digits-chief-0-0"]
         life.all_run()
         assert life.waiting() == []
+
+
+def test_a_life_does_not_sit_out_a_forged_wait_of_a_year() -> None:
+    life = Life()
+    with World(builders.job("Default")) as life.world:
+        life.world.run(1)
+        life.all_run()
+        life.disrupt_chief("digits")
+        status = life.world.cluster.objects[KIND, "digits"]["status"]
+        budget_is_used_up(status, {})
+        assert status["internal"]["incident"]["notBefore"] == "2027-11-21T10:00:00Z"
+        assert life.longest_wait() <= life.world.job.spec.failure_policy.backoff.max_seconds

@@ -9,6 +9,7 @@ from hypothesis.stateful import precondition, rule
 
 from dtjob.api.status.status import Status
 from dtjob.plan.failure.budget import WINDOW
+from dtjob.plan.record.status import with_bounded_wait
 from dtjob.plan.seen.children import ended as has_ended
 from dtjob.plan.seen.children import facts_of
 from tests.unit.operator import builders
@@ -211,10 +212,14 @@ class Pods(Stage):
             self.all_run()
 
     def longest_wait(self) -> float:
-        """Seconds until every job may start its pods again."""
-        incidents = [Status.read(self.status(name)).internal.incident for name in self.names]
-        now = self.world.now()
-        return max([1.0, *((one.not_before - now).total_seconds() + 1 for one in incidents if one)])
+        """Seconds until every job may start its pods again. A longer wait than its backoff allows was forged."""
+        waits = [1.0]
+        for name in self.names:
+            backoff = self.world.job_named(name).spec.failure_policy.backoff
+            incident = with_bounded_wait(Status.read(self.status(name)), backoff).internal.incident
+            if incident:
+                waits.append((incident.not_before - self.world.now()).total_seconds() + 1)
+        return max(waits)
 
     # Without a supervisor, all that train together die with the first of them.
 
