@@ -112,11 +112,6 @@ class Status(StatusBlock):
         return self.remembering(all_created=False, made_before=None)
 
     @property
-    def has_memory(self) -> bool:
-        """Whether the operator remembers anything: a job of which it does not is new, or has lost it."""
-        return self.internal != _NO_MEMORY
-
-    @property
     def ended(self) -> bool:
         """Whether the job has ended, well or not."""
         return self.phase in ENDED
@@ -134,6 +129,3 @@ class Status(StatusBlock):
     def went_on_after(self, moment: datetime) -> bool:
         """Whether the job was suspended after this moment, and is active again."""
         return self.active is not None and self.active.went_on_after(moment)
-
-
-_NO_MEMORY = Internal()

@@ -295,10 +295,9 @@ def leave_the_chief(situation: Situation) -> EvaluatorDecision:
     view = evaluator_left(situation)
     if view is None or not topology.evaluator_follows_chief(situation.group_job):
         return None
-    if view.attempt != situation.written.internal.attempts.of(view.task.id):  # it is a new one just now
-        return None
     waits = view.state is PodState.PENDING and view.pod is not None and not node_of(view.pod)
-    if not waits and view.state is not PodState.MISSING:
+    is_new = view.attempt != situation.written.internal.attempts.of(view.task.id)
+    if not waits and (is_new or view.state is not PodState.MISSING):
         return None
     return Renew((view.task,), "The evaluator need not wait for a place beside the chief")
 

@@ -239,8 +239,10 @@ def state_of(pod: Manifest, now: datetime, *, supervised: bool = False) -> PodSt
 def attempts_of_pods(job: Job, children: Children) -> Attempts:
     """The attempts of the job's pods, for a job whose status has none. A task without a pod gets the newest of them, so
     that no earlier pod is taken for its own. No status remembers those of data workers."""
-    newest: dict[str, int] = {}
-    for pod in children.owned_pods(job):
+    pods, newest = children.owned_pods(job), dict[str, int]()
+    if not any(facts_of(pod).attempt for pod in pods):  # nearly always, and this is asked at each look
+        return Attempts()
+    for pod in pods:
         facts = facts_of(pod)
         if facts.task_id is not None and facts.attempt is not None and not is_of_data_worker(pod):
             newest[facts.task_id] = max(facts.attempt, newest.get(facts.task_id, 0))

@@ -14,6 +14,7 @@ from typing import Any
 
 from dtjob.api.job import Job
 from dtjob.api.spec.replica_specs import Role
+from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.block import whole
 from dtjob.api.status.status import Status
 from dtjob.api.status.workers import Resizing, Workers
@@ -56,17 +57,17 @@ class Situation:
     @classmethod
     def of(cls, job: Job, children: Children, now: datetime, defaults: Defaults = NO_DEFAULTS) -> "Situation":
         """The situation of the job, from its status and what is observed of its children."""
-        written = Status.read(job.status)
-        if not written.has_memory:
-            written = written.remembering(attempts=attempts_of_pods(job, children))
+        known = written = Status.read(job.status)
+        if written.internal.attempts == Attempts():
+            known = written.remembering(attempts=attempts_of_pods(job, children))
         workers = workers_of(job, written.workers or workers_of_lost_group(job, children))
         job = sized(job, workers)
-        views = _views(job, children, written, now)
+        views = _views(job, children, known, now)
         # Of all tasks, only the chief's and the evaluator's reports are read; they stand first and last.
         read = (views[0], views[-1])
         reports = latest_reports(read, children.reports)
         created = [created_at(pod) for view in views for pod in view.pods]
-        status = with_bounded_wait(after_set_back(written, now), job.spec.failure_policy.backoff).but(
+        status = with_bounded_wait(after_set_back(known, now), job.spec.failure_policy.backoff).but(
             observed_generation=job.metadata.generation,
             workers=workers,
             # A job without a written status began with its first pod.

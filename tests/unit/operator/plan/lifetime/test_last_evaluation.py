@@ -122,6 +122,15 @@ def test_an_evaluator_that_waits_for_the_chiefs_node_is_replaced_without_its_aff
     assert "Unschedulable" in (life.given_up() or "")
 
 
+def test_an_evaluator_that_waits_for_the_chiefs_node_is_replaced_if_only_its_pod_tells_its_attempt():
+    job = builders.job("Mirrored", evaluator=True, checkpoint=VOLUME)
+    chief = builders.pod(job, "chief-0", builders.ended(0))
+    evaluator = builders.pod(job, "evaluator-0", builders.unschedulable(), attempt=1)
+    evaluator["spec"].pop("nodeName", None)
+    made = builders.plan_answered(job, Children((chief, evaluator)), NOW)
+    assert sorted(pod_calls(made)) == ["create digits-evaluator-0-2", "delete digits-evaluator-0-1"]
+
+
 @pytest.mark.parametrize("follows", [True, False])
 def test_a_missing_evaluator_is_created(follows: bool):
     life = Life(None, **({"checkpoint": VOLUME} if follows else {}))

@@ -37,6 +37,22 @@ def test_a_job_whose_memory_is_lost_goes_on_with_the_pods_that_it_has():
     assert made.status["internal"]["attempts"] == {"exceptions": exceptions, "others": 2}
 
 
+@pytest.mark.parametrize("attempts", [None, {"byRole": {"worker": 2}}], ids=["gone", "of a newer operator"])
+@pytest.mark.parametrize("finished", [[], [{"role": "chief", "attempt": 0, "indexes": "0"}]], ids=["none", "chief"])
+def test_pods_tell_the_attempts_if_only_these_cannot_be_read(attempts: object, finished: list[object]) -> None:
+    """As after the rollback of an operator that writes them in another way."""
+    job = builders.job(workers=3, status=builders.at_attempts({"chief-0": 3, "worker-0": 2, "worker-1": 1}))
+    children = Children(tuple(builders.all_pods(job, worker_2=None).values()))
+    status = plan(job, children, NOW).status or {}
+    status["internal"] |= {"attempts": attempts, "finished": finished}
+    made = builders.plan_answered(builders.with_status(job, status), children, at(5))
+    assert builders.pods_made(made) == ["digits-worker-2-3"]
+    assert [one for one in made.actions if isinstance(one, Delete)] == []
+    exceptions = {"chief-0": 3, "worker-0": 2, "worker-1": 1}
+    assert made.status["internal"]["attempts"] == {"exceptions": exceptions, "others": 3}
+    assert "finished" not in made.status["internal"]
+
+
 def test_the_public_status_stays_if_the_internal_status_is_lost():
     job = builders.job(checkpoint={"storage": {"volume": {"persistentVolumeClaim": {"claimName": "a"}}}})
     shared = [builders.stored(one) for one in shared_objects(job)]
