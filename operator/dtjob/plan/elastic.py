@@ -71,8 +71,8 @@ def resize_due(situation: Situation) -> Resizing | None:
     workers = situation.changing
     if workers is None or _about_to_end(situation):
         return None
-    if (to := goal(situation, workers)) < workers.replicas or _is_news_before_the_start(situation, workers):
-        return Resizing(to=to, reason=SCALED, message=f"{COUNT} is {workers.desired}")
+    if goal(situation, workers) < workers.replicas or _is_news_before_the_start(situation, workers):
+        return _as_wanted(situation, workers)
     return _shrinks(situation, workers) or _grows(situation, workers)
 
 
@@ -162,6 +162,11 @@ def elastic_changes_at(situation: Situation) -> list[datetime | None]:
     shrinks_at = None if since is None else since + _deadline(situation)
     grows_at = grows_from(situation) if _short(situation, workers) else None
     return [shrinks_at, grows_at, *(facts_of(pod).lost_at for pod in placeholders(situation))]
+
+
+def _as_wanted(situation: Situation, workers: Workers) -> Resizing:
+    """The change to the number of workers that there is to be."""
+    return Resizing(to=goal(situation, workers), reason=SCALED, message=f"{COUNT} is {workers.desired}")
 
 
 def _about_to_end(situation: Situation) -> bool:
@@ -343,10 +348,15 @@ def _begin_group(draft: Draft, replicas: int, adjusted: datetime | None) -> None
 
 def go_on_as_desired(draft: Draft) -> None:
     """Give a job that goes on after a suspension as many workers as its spec says and its queue has admitted. What
-    there was room for before does not matter."""
-    workers = draft.situation.changing
-    if workers is not None and (workers.replicas != goal(draft.situation, workers) or workers.resizing is not None):
-        _begin_group(draft, goal(draft.situation, workers), None)
+    there was room for before does not matter. Pods of the group before may still save, or nobody could delete them.
+    Then that group ends first, as at any other change."""
+    situation, workers = draft.situation, draft.situation.changing
+    if workers is None or (workers.replicas == goal(situation, workers) and workers.resizing is None):
+        return
+    if is_over(situation):
+        _begin_group(draft, goal(situation, workers), None)
+    else:
+        begin(draft, _as_wanted(situation, workers))
 
 
 def look_for_room(situation: Situation) -> list[Delete | Create]:

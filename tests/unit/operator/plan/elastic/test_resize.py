@@ -127,6 +127,23 @@ def test_a_job_that_is_suspended_while_its_group_ends_forgets_the_resize() -> No
     assert len([one for one in story.tasks if one.startswith("worker")]) == 5
 
 
+@pytest.mark.parametrize("replicas", [2, 6])
+def test_a_job_goes_on_with_another_number_only_when_the_group_before_has_ended(replicas: int) -> None:
+    story = Story()
+    story.run()
+    story.change(suspend=True)
+    story.write(at(10))  # a webhook lets no pod be deleted
+    story.change(suspend=False, replicas=replicas)
+    made = story.write(at(20))
+    assert {type(one) for one in made.actions} == {Delete}
+    assert sorted(one.name for one in made.actions if isinstance(one, Delete)) == builders.names(story.pods)
+    assert (story.stands, story.workers["replicas"]) == (("Restarting", "Resizing"), 4)
+    story.settle(at(30))
+    workers = [one for one in story.tasks if one.startswith("worker")]
+    assert workers == [f"worker-{index}-2" for index in range(replicas)]
+    assert story.job.status["restarts"]["total"] == 0
+
+
 def test_an_ended_job_keeps_no_placeholder() -> None:
     story = Story(cleanPodPolicy="None").shrunk()
     story.settle(at(900))
