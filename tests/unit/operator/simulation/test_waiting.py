@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pods a simulated kubelet still has to start, and for how long jobs wait."""
+"""Which pods a simulated kubelet still has to start, and what jobs wait for, and for how long."""
 
 from dtjob.api.job import KIND
 from tests.unit.operator import builders
@@ -29,3 +29,22 @@ def test_a_life_does_not_sit_out_a_forged_wait_of_a_year() -> None:
         budget_is_used_up(status, {})
         assert status["internal"]["incident"]["notBefore"] == "2027-11-21T10:00:00Z"
         assert life.longest_wait() <= life.world.job.spec.failure_policy.backoff.max_seconds
+
+
+def test_a_life_is_at_rest_only_when_the_last_evaluation_is_over() -> None:
+    """The evaluator failed for the second time just before training ended. So its next pod comes after a backoff."""
+    life = Life()
+    backoff = {"initialSeconds": 300, "maxSeconds": 300}
+    with World(builders.job("Default", evaluator=True, failurePolicy={"backoff": backoff}), strict=True) as life.world:
+        life.settle()
+        for attempt in range(2):
+            life.set_status(f"digits-evaluator-0-{attempt}", builders.ended(1, life.world.now()))
+            life.world.run(1)
+            life.all_run()
+        life.finish("digits-chief-0-0")
+        life.world.run(1)
+        assert life.status("digits")["phase"] == "Succeeded"
+        assert not life.settled("digits")
+        life.settle()
+        assert life.done == {builders.JOB_UID}
+        life.check_rest()

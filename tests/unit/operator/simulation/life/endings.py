@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dtjob.api.job import KIND, Job
-from dtjob.api.phase import ENDED
+from dtjob.api.phase import ENDED, Phase
 from dtjob.api.spec.failure_rules import RuleAction
 from dtjob.api.spec.replica_specs import Role
 from dtjob.api.status.status import Status
@@ -111,10 +111,11 @@ class Endings(Deadlines, Programs):
             assert self.settled(name), f"{name} does not settle: {self.status(name)} with {pods}"
 
     def settled(self, name: str) -> bool:
-        """Whether the job has ended, or every task that has not finished has the pod of its attempt, and no other."""
+        """Whether the job has ended and has nothing left to evaluate. Of one that goes on, whether every task that has
+        not finished has the pod of its attempt, and no other."""
         job, finished = self.world.job_named(name), set(self.world.cluster.plan_rules.finished.get(self.uid(name), {}))
         if job.status.get("phase") in ENDED:
-            return True
+            return not self.has_to_evaluate(job)
         said = set(Status.read(job.status).internal.finished)
         # While no pod of the task runs, nobody knows better than a forged status.
         forged = self.uid(name) in self.world.cluster.rules.forged
@@ -141,6 +142,16 @@ class Endings(Deadlines, Programs):
         # A ConfigMap that was deleted is made again once a pod needs it.
         complete = wanted - may_be_gone <= there <= wanted and {one["kind"] for one in shared} >= WATCHED
         return complete and job.status.get("phase") == "Running"
+
+    def has_to_evaluate(self, job: Job) -> bool:
+        """Whether training has succeeded, and the evaluator has neither finished nor been given up. It may wait for its
+        next pod as long as during training."""
+        status = Status.read(job.status)
+        evaluator = job.spec.replica_specs.evaluator
+        if status.phase is not Phase.SUCCEEDED or evaluator is None or job.spec.program is None:
+            return False
+        finished = status.internal.finished.get("evaluator-0") == attempt_of(job.status, "evaluator-0")
+        return not finished and not holds(status.conditions, EVALUATION_GIVEN_UP)
 
     def be_replaced_under_refusals(self, name: str) -> None:
         """It has something to repair, and its workers something to ask their queue for."""
@@ -252,8 +263,6 @@ class Endings(Deadlines, Programs):
             supervised = self.facts(chief).supervised
             self.finish(chief)
             self.world.run(1)
-            self.settle()
-            self.world.run(910)  # one that has failed before is not made again at once
             self.settle()
             job = self.world.job_named(name)
             done = self.evaluated(job.metadata.uid)
