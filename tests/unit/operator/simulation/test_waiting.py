@@ -4,7 +4,7 @@
 from dtjob.api.job import KIND
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.life.machine import Life
-from tests.unit.operator.simulation.life.outsiders import budget_is_used_up, injects_a_sidecar
+from tests.unit.operator.simulation.life.outsiders import budget_is_used_up, gives_an_hour, injects_a_sidecar
 from tests.unit.operator.simulation.operator import World
 
 
@@ -48,3 +48,16 @@ def test_a_life_is_at_rest_only_when_the_last_evaluation_is_over() -> None:
         life.settle()
         assert life.done == {builders.JOB_UID}
         life.check_rest()
+
+
+def test_a_life_is_at_rest_only_when_the_pods_of_ended_jobs_have_ended() -> None:
+    """A webhook has given the worker an hour, and it uses all of it."""
+    life = Life()
+    with World(builders.job(cleanPodPolicy="All", failurePolicy={}), strict=True) as life.world:
+        life.world.cluster.webhook = gives_an_hour
+        life.settle()
+        life.finish("digits-chief-0-0")
+        life.settle()
+        assert life.status("digits")["phase"] == "Succeeded"
+        life.check_rest()
+        assert not life.pods()

@@ -57,7 +57,9 @@ class Endings(Deadlines, Programs):
         """Nothing happens any more, and nothing is asked for."""
         cluster = self.world.cluster
         self.check_metrics()
-        self.world.run(200)
+        self.world.run(200)  # then pods of ended jobs that did not end by themselves are deleted
+        self.kubelets_end_what_is_deleted()
+        self.world.run(10)
         calls, versions = len(cluster.calls), self.versions()
         self.world.run(3600)
         assert cluster.calls[calls:] == [], "a settled job still asks for something"
