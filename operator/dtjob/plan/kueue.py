@@ -181,9 +181,14 @@ def slices_of(situation: Situation) -> Slices:
 
 
 def waiting_words(situation: Situation) -> str:
-    """That a job that runs asks its queue for more workers, and what Kueue says about it; empty if it does not."""
+    """That a job that runs asks its queue for more workers, and what Kueue says about it. Without its label, that it
+    asks for none. Otherwise empty."""
     entry, successor = situation.status.queue, slices_of(situation).successor
-    if entry is None or not entry.runs or successor is None:
+    if entry is None or not entry.runs:
+        return ""
+    if kueue.queue_of(situation.spec_job) is None:
+        return f"label {kueue.QUEUE} is gone, so no more are asked for"
+    if successor is None:
         return ""
     words = f"{successor.asked(Role.WORKER.value)[0]} workers are asked for in queue {successor.queue}"
     said = successor.condition(QUOTA_RESERVED).get("message")

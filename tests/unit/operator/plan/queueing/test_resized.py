@@ -214,6 +214,8 @@ def test_a_job_that_lost_its_queue_label_asks_for_no_more_and_trains_on() -> Non
     story.scale(4)
     story.settle(at(10))
     assert (story.stands[0], len(story.pods), list(story.workloads)) == ("Running", 3, [2])
+    label_is_gone = "the group has 2 of 4 workers; label kueue.x-k8s.io/queue-name is gone, so no more are asked for"
+    assert story.job.status["workers"]["message"] == label_is_gone
     story.label(**QUEUE)
     story.settle(at(20))
     assert sorted(story.workloads) == [2, 4]
