@@ -85,17 +85,21 @@ class Queues(Suspensions):
 
     def admitted_workers(self, name: str) -> int | None:
         """With how many workers the job's queue lets it run, where those are fewer than it asks for: it runs with them
-        until it is admitted anew."""
+        until it is admitted anew. Without the queue's label it asks for no more."""
         entry = self.status(name).get("queue") or {}
         count = entry.get("podSets", {}).get("worker", {}).get("count")
         found = self.world.kueue.workload(entry.get("workload", ""))
-        return count if found and found.admitted and found.counts().get("worker") == count else None
+        no_more = found and found.admitted and (found.counts().get("worker") == count or not self.has_queue(name))
+        return count if no_more else None
+
+    def has_queue(self, name: str) -> bool:
+        """Whether the job has the label of a queue."""
+        return kueue.QUEUE in (self.world.cluster.objects[KIND, name]["metadata"].get("labels") or {})
 
     def evict_and_admit(self, name: str) -> None:
         """It saves, gives its quota back, and goes on when it is admitted again; nothing is counted for it."""
         found = self.world.kueue.workload((self.status(name).get("queue") or {}).get("workload", ""))
-        queued = kueue.QUEUE in (self.world.cluster.objects[KIND, name]["metadata"].get("labels") or {})
-        if found is None or not found.admitted or not queued:
+        if found is None or not found.admitted or not self.has_queue(name):
             return  # without the label it goes on in no queue
         before = self.status(name)
         self.world.kueue.open = False

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers whose number changes: by their users or an HPA, and by the room that there is."""
 
+from math import inf
+
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
@@ -65,12 +67,13 @@ class Sizes(Queues):
         return [name for name in self.names if found[KIND, name]["spec"].get("elasticPolicy") is not None]
 
     def be_scaled(self, name: str) -> None:
-        """It comes to what its spec says, with room for all, up and down."""
-        for count in (4, 1, 3):
+        """It comes to what its spec says, with room for all, up and down. Without its queue's label, it comes to no
+        more than its queue has admitted."""
+        for desired in (4, 1, 3):
             if name not in self.elastic() or not self.goes_on(name) or Status.read(self.status(name)).internal.finished:
                 return  # none begins once a task has finished
-            before = self.status(name).get("restarts")
-            self.scale(name, count)
+            before, count = self.status(name).get("restarts"), min(desired, self.may_have(name))
+            self.scale(name, desired)
             for _ in range(10):
                 self.world.run(1)
                 self.garbage_is_collected()  # a ConfigMap of the job before may bear the name of this group's
@@ -81,9 +84,14 @@ class Sizes(Queues):
                 self.all_run()
             self.world.run(1)
             status = self.status(name)
-            assert (status["workers"]["desired"], status["workers"]["replicas"]) == (count, count), status["workers"]
+            assert (status["workers"]["desired"], status["workers"]["replicas"]) == (desired, count), status["workers"]
             assert (status["phase"], status.get("restarts")) == ("Running", before), f"{before} before {status}"
             assert len(self.pods(lambda one, name=name: self.is_worker_of(one, name))) == count
+
+    def may_have(self, name: str) -> float:
+        """How many workers the job may have at most. One that runs without the label of its queue asks for no more."""
+        admitted = None if self.has_queue(name) else self.admitted_workers(name)
+        return inf if admitted is None else admitted
 
     def is_worker_of(self, pod: Manifest, name: str) -> bool:
         """Whether the pod is one of this job's workers."""
