@@ -124,8 +124,9 @@ class Endings(Deadlines, Programs):
         believed = said if forged else set()
         finished |= believed
         workers = job.status.get("workers") or {}
-        may_be = (workers.get("desired"), self.admitted_workers(name))
-        if workers.get("replicas") not in may_be and not said:
+        desired, replicas = workers.get("desired"), workers.get("replicas")
+        as_admitted = replicas == self.admitted_workers(name) and (replicas or 0) <= (desired or 0)
+        if replicas != desired and not as_admitted and not said:
             return False  # where a task has finished, none is made for another number any more
         ignored = holds(Status.read(job.status).conditions, EVALUATION_GIVEN_UP)
         needed = [one for one in topology.tasks(job) if not (ignored and one.role is Role.EVALUATOR)]
