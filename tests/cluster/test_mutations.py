@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random changes of good manifests: `dtjob validate` says of each what a real API server says, of the job and its pods.
+"""Random changes of good manifests: `dtjob validate` says of each what a real API server says, of the job, its pods and
+its claim.
 
 DTJOB_MUTATIONS=20000 pytest tests/cluster/test_mutations.py        # new ones each time; the seed is printed
 DTJOB_MUTATIONS=20000 DTJOB_MUTATION_SEED=7 pytest …                # those of this seed
@@ -20,6 +21,7 @@ from dtjob.crd.answers.problems import problems
 from dtjob.objects import topology
 from dtjob.objects.defaults import Defaults
 from dtjob.objects.pod.pod import pod
+from dtjob.objects.shared import claim
 from tests.refusals import GOOD, ONLY_VALIDATE, Bad, Manifest
 from tests.refusals.mutations import mutated
 from tools.cluster.rest import Api, ApiError, Object
@@ -36,7 +38,7 @@ SEEN_BEFORE = re.compile(
     r"|^(?!.*spec.volumes\[).*volumeMounts\[\d+\].name: Not found",
     re.IGNORECASE,
 )
-"""Of the refusals of pods those that `dtjob validate` knows too. A volume that is wrong counts as not there."""
+"""Of these refusals those that `dtjob validate` knows too. A volume that is wrong counts as not there."""
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +67,14 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def refusals_of_pods(api: Api, namespace: str, job: Job) -> list[str]:
-    """Why the API server refuses the first pod of each role."""
+def refusals_of_parts(api: Api, namespace: str, job: Job) -> list[str]:
+    """Why the API server refuses the first pod of each role, and the claim."""
     first = {task.role: task for task in reversed(list(topology.tasks(job)))}
-    pods = [without_nulls(pod(job, task, 0, DEFAULTS)) for task in first.values()]
-    return [said for one in pods if isinstance(said := asked(api, "pods", namespace, one), str)]
+    parts = [("pods", pod(job, task, 0, DEFAULTS)) for task in first.values()]
+    if (made := claim(job)) is not None:
+        parts.append(("persistentvolumeclaims", made))
+    answers = (asked(api, resource, namespace, without_nulls(one)) for resource, one in parts)
+    return [said for said in answers if isinstance(said, str)]
 
 
 def disagreement(api: Api, namespace: str, manifest: Manifest) -> str:
@@ -82,15 +87,17 @@ def disagreement(api: Api, namespace: str, manifest: Manifest) -> str:
         job = stored_job(stored)
     except ValidationError:  # which the operator says in the job's status
         return "" if said else "valid, but the operator cannot read it"
-    of_pods = refusals_of_pods(api, namespace, job)
-    if said and not of_pods:
+    of_parts = refusals_of_parts(api, namespace, job)
+    if said and not of_parts:
         return f"taken, but not valid: {said}"
-    known = [refusal for refusal in of_pods if SEEN_BEFORE.search(refusal)]
-    return f"valid, but its pods are refused: {known}" if known and not said else ""
+    known = [refusal for refusal in of_parts if SEEN_BEFORE.search(refusal)]
+    return f"valid, but its pods or claim are refused: {known}" if known and not said else ""
 
 
 @pytest.mark.parametrize("row", ONLY_VALIDATE, ids=lambda row: row.name)
-def test_a_manifest_that_only_validate_refuses_has_pods_that_are_refused(api: Api, shared: str, row: Bad) -> None:
+def test_a_manifest_that_only_validate_refuses_has_pods_or_a_claim_that_is_refused(
+    api: Api, shared: str, row: Bad
+) -> None:
     assert not isinstance(asked(api, "dtjobs", shared, row.manifest), str)
     assert problems(row.manifest)
     assert disagreement(api, shared, row.manifest) == ""

@@ -3,7 +3,18 @@
 
 from typing import Any
 
-from tests.refusals.manifests import CHECKPOINT, CLAIM, Manifest, bad, changed, job, pod, storage, training
+from tests.refusals.manifests import (
+    CHECKPOINT,
+    CLAIM,
+    CLAIM_TEMPLATE,
+    Manifest,
+    bad,
+    changed,
+    job,
+    pod,
+    storage,
+    training,
+)
 
 WORKER = "spec.replicaSpecs.worker"
 SPEC = f"{WORKER}.template.spec"
@@ -169,6 +180,12 @@ ONLY_VALIDATE = [
                 "claimname",
                 "claimName",
                 storage(volume={"persistentVolumeClaim": {"claimname": "digits"}}),
+            ),
+            (
+                "spec.checkpoint.storage.volumeClaimTemplate.spec",
+                "storageclassName",
+                "storageClassName",
+                storage(volumeClaimTemplate={"spec": {**CLAIM_TEMPLATE["spec"], "storageclassName": "fast"}}),
             ),
         )
     ),
