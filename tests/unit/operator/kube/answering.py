@@ -11,17 +11,27 @@ from dtjob.client.kubeconfig import Access
 from dtjob.kube.calls.client import Kube
 from dtjob.kube.calls.transport import Transport
 
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
 
 @asynccontextmanager
-async def asking(answer: Callable[[web.Request], Awaitable[web.StreamResponse]], **runner: Any) -> AsyncIterator[Kube]:
-    """A client of an API server that answers so to every call; `runner` are options of aiohttp's AppRunner."""
+async def answering(answer: Answer, **runner: Any) -> AsyncIterator[str]:
+    """The URL of an API server that answers so to every call; `runner` are options of aiohttp's AppRunner."""
     running = web.AppRunner(app := web.Application(), **runner)
     app.add_routes([web.route("*", "/{path:.*}", answer)])
     await running.setup()
-    await web.TCPSite(running, "127.0.0.1", 0).start()
-    async with Transport(access_to(f"http://127.0.0.1:{running.addresses[0][1]}"), 5) as transport:
+    try:
+        await web.TCPSite(running, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{running.addresses[0][1]}"
+    finally:
+        await running.cleanup()
+
+
+@asynccontextmanager
+async def asking(answer: Answer, **runner: Any) -> AsyncIterator[Kube]:
+    """A client of such an API server."""
+    async with answering(answer, **runner) as url, Transport(access_to(url), 5) as transport:
         yield Kube(transport)
-    await running.cleanup()
 
 
 def access_to(server: str, authorization: Callable[[], str | None] = lambda: None, **more: Any) -> Access:

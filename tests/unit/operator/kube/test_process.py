@@ -14,6 +14,7 @@ from dtjob.controller.cluster import ClusterError
 from dtjob.kube import process
 from dtjob.kube.process import LOOP_AGAIN, WELL_AFTER_SECONDS, keep_running
 from dtjob.kube.watching.informer import VersionsWentBack
+from tests.unit.operator.kube.waiting import going_on
 from tests.unit.operator.simulation.time import simulated
 
 
@@ -34,9 +35,8 @@ class Lists:
 
 async def resync_for(seconds: float, resync: Callable[[bool], Awaitable[None]]) -> None:
     """Each 180 s."""
-    resyncs = asyncio.create_task(process._resync_forever(resync, 180))  # type: ignore[arg-type]
-    await asyncio.sleep(seconds)
-    resyncs.cancel()
+    async with going_on(process._resync_forever(resync, 180)):  # type: ignore[arg-type]
+        await asyncio.sleep(seconds)
 
 
 @simulated
@@ -142,11 +142,9 @@ class Loop:
 
 
 async def began(run: Loop, seconds: float) -> list[float]:
-    keeping = asyncio.create_task(keep_running("reports", run))
-    await asyncio.sleep(seconds)
-    assert not keeping.done()
-    keeping.cancel()
-    await asyncio.wait([keeping])
+    async with going_on(keep_running("reports", run)) as keeping:
+        await asyncio.sleep(seconds)
+        assert not keeping.done()
     assert keeping.cancelled()
     return run.began
 

@@ -5,7 +5,7 @@ import asyncio
 import json
 import ssl
 from asyncio import sslproto
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
@@ -16,7 +16,7 @@ from aiohttp import web
 from dtjob.client.errors import NotReached
 from dtjob.controller.cluster import ClusterError
 from dtjob.kube.calls.transport import READ_BYTES, Transport, hold_little_for_each_connection
-from tests.unit.operator.kube.answering import access_to
+from tests.unit.operator.kube.answering import Answer, access_to, answering
 
 NOWHERE = "http://api.example.com.invalid"
 """A name that resolves nowhere: only a proxy can answer."""
@@ -27,9 +27,7 @@ async def _ok(_: web.Request) -> web.StreamResponse:
 
 
 @asynccontextmanager
-async def server(
-    asked: list[web.Request], answer: Callable[[web.Request], Awaitable[web.StreamResponse]] = _ok
-) -> AsyncIterator[str]:
+async def server(asked: list[web.Request], answer: Answer = _ok) -> AsyncIterator[str]:
     """The URL of a server that notes what it is asked."""
 
     async def noted(request: web.Request) -> web.StreamResponse:
@@ -37,14 +35,8 @@ async def server(
         asked.append(request)
         return await answer(request)
 
-    runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.route("*", "/{path:.*}", noted)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with answering(noted) as url:
+        yield url
 
 
 @pytest.mark.parametrize("body", [{"b": ["ü", 1.5, None]}, {"b": "\ud800", "c": 2**70}])

@@ -2,7 +2,6 @@
 """Whom the operator asks for reports, and which answers it believes."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import deepcopy
@@ -23,7 +22,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import Silence
 from dtjob.status_client import NoStatus
 from tests.unit.operator import builders
-from tests.unit.operator.kube.waiting import until
+from tests.unit.operator.kube.waiting import going_on, until
 from tests.unit.operator.simulation.operator import job_manifest
 from tests.unit.operator.simulation.time import simulated
 
@@ -46,12 +45,8 @@ def stored(job: Job, *, host: str = "10.0.0.7", **pods: Manifest) -> Store:
 @asynccontextmanager
 async def polling(made: reports.Reports) -> AsyncIterator[None]:
     """Supervisors are asked meanwhile, for as long as a test may take."""
-    task = asyncio.create_task(made.poll_forever())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(20), going_on(made.poll_forever()):
         yield
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
 
 
 def asked(store: Store) -> dict[str, str]:
@@ -332,13 +327,10 @@ async def test_no_supervisor_that_answers_waits_behind_500_silent_ones_of_its_na
 
     monkeypatch.setattr(reports, "read_status", read_status)
     monkeypatch.setattr(reports, "supervisors_to_ask", lambda _: found)
-    task = asyncio.create_task(reports.Reports(Store(), WorkQueue(), 5.0).poll_forever())
-    await asyncio.sleep(600)
-    found.append(well)
-    began = asyncio.get_running_loop().time()
-    while not answered:
-        await asyncio.sleep(1.0)
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+    async with going_on(reports.Reports(Store(), WorkQueue(), 5.0).poll_forever()):
+        await asyncio.sleep(600)
+        found.append(well)
+        began = asyncio.get_running_loop().time()
+        while not answered:
+            await asyncio.sleep(1.0)
     assert answered[0] - began <= 20

@@ -4,8 +4,6 @@
 import asyncio
 import functools
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -21,6 +19,7 @@ from dtjob.kube.watching.handlers import choose, registry
 from dtjob.kube.watching.informer import take_in
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
+from tests.unit.operator.kube.answering import answering
 from tests.unit.operator.simulation.operator import job_manifest
 
 KEY = ("default", "digits")
@@ -36,17 +35,6 @@ class Connection:
         authorization = f"Bearer {self.token}"
         self.sessions.append(aiohttp.ClientSession(headers={"Authorization": authorization}))
         return authorization, self.sessions[-1]
-
-
-@asynccontextmanager
-async def answering(answer: Any) -> AsyncIterator[str]:
-    """The URL of an API server that answers so."""
-    runner = web.AppRunner(app := web.Application())
-    app.add_routes([web.get("/{path:.*}", answer)])
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
 
 
 def take_nothing(happened: str | None, job: Manifest) -> None:

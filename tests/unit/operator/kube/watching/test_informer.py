@@ -20,7 +20,7 @@ from dtjob.kube.watching import informer
 from dtjob.kube.watching.informer import Informer, VersionsWentBack, resync, take_in
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
-from tests.unit.operator.kube.waiting import until
+from tests.unit.operator.kube.waiting import going_on, until
 from tests.unit.operator.simulation.operator import job_manifest
 from tests.unit.operator.simulation.time import simulated
 
@@ -262,12 +262,8 @@ async def watching(cluster: Cluster, store: Store, *namespaces: str) -> AsyncIte
     """Pods, listed once and watched meanwhile."""
     pods = Informer(cluster, "Pod", store, WorkQueue(), namespaces)
     await pods.resync()
-    task = asyncio.create_task(pods.watch())
-    try:
+    async with going_on(pods.watch()) as task:
         yield task
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 @pytest.fixture

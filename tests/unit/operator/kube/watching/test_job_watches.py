@@ -17,6 +17,7 @@ from dtjob.kube.watching.job_watches import have_missed_one, watch_forever
 from dtjob.kube.watching.namespaces import Watched
 from dtjob.times import rfc3339
 from tests.unit.operator.builders import NOW
+from tests.unit.operator.kube.waiting import going_on
 from tests.unit.operator.simulation.time import simulated
 
 
@@ -57,10 +58,8 @@ def after(seconds: float, call: Callable[[], None]) -> None:
 
 
 async def watch_for(seconds: float, watches: Watches, watched: Watched, resync=nothing) -> None:  # type: ignore[no-untyped-def]
-    watching = asyncio.create_task(watch_forever(watches.spawn, watched, resync))
-    await asyncio.sleep(seconds)
-    watching.cancel()
-    await asyncio.wait([watching])
+    async with going_on(watch_forever(watches.spawn, watched, resync)):
+        await asyncio.sleep(seconds)
     assert watches.under_way == 0, "a watch outlives the operator"
 
 
@@ -117,10 +116,8 @@ async def test_a_watch_that_just_ends_is_a_failure_too() -> None:
         begun += 1
         return [asyncio.create_task(nothing() if begun == 1 else asyncio.sleep(1000))]
 
-    watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
-    await asyncio.sleep(5)
-    watching.cancel()
-    await asyncio.wait([watching])
+    async with going_on(watch_forever(spawn, Watched([]), nothing)):
+        await asyncio.sleep(5)
     assert begun == 2
 
 
@@ -160,8 +157,9 @@ def test_nothing_private_of_kopf_is_imported() -> None:
     package = Path(dtjob.__file__).parent
     imports = [
         name
-        for file in package.rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
+        for text in map(Path.read_text, package.rglob("*.py"))
+        if "kopf" in text
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in (getattr(node, "module", None) or "", *(alias.name for alias in node.names))
     ]
@@ -180,10 +178,8 @@ async def test_a_watch_that_does_not_end_holds_up_nothing(caplog: pytest.LogCapt
     async def spawn(_: list[str]) -> list[asyncio.Task[None]]:
         return [asyncio.create_task(stubborn(), name="watcher for pods")]
 
-    watching = asyncio.create_task(watch_forever(spawn, Watched([]), nothing))
-    await asyncio.sleep(5)
-    watching.cancel()
-    began = asyncio.get_running_loop().time()
-    await asyncio.wait([watching])
+    async with going_on(watch_forever(spawn, Watched([]), nothing)):
+        await asyncio.sleep(5)
+        began = asyncio.get_running_loop().time()
     assert asyncio.get_running_loop().time() - began < 20
     assert "watcher for pods does not end" in caplog.text

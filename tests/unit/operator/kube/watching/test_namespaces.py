@@ -16,6 +16,7 @@ from dtjob.kube.api_error import ApiError
 from dtjob.kube.calls.client import Kube
 from dtjob.kube.watching.informer import Informer
 from dtjob.kube.watching.namespaces import LOOK, Watched, look_for_refused
+from tests.unit.operator.kube.waiting import going_on
 from tests.unit.operator.simulation.time import simulated
 
 
@@ -59,17 +60,16 @@ class Namespaces:
 async def test_a_refused_namespace_is_asked_for_until_it_answers():
     """Else the next resync finds it, minutes later. Those that answer are not listed for its sake."""
     kube, watched = Namespaces(), Watched(["a", "b", "c"])
-    looking = asyncio.create_task(look_for_refused(kube.informers("a", "b", "c"), watched))
-    await asyncio.sleep(20)
-    assert kube.asked == []
-    watched.note(dict.fromkeys(("b", "c"), "pods is forbidden"))
-    await asyncio.sleep(10)
-    assert watched.namespaces == ["a"]
-    assert sorted(map(str, kube.asked)) == ["b", "b", "c", "c"]
-    watched.changed.clear()
-    kube.answering, kube.asked = {"b"}, []
-    await asyncio.sleep(10)
-    looking.cancel()
+    async with going_on(look_for_refused(kube.informers("a", "b", "c"), watched)):
+        await asyncio.sleep(20)
+        assert kube.asked == []
+        watched.note(dict.fromkeys(("b", "c"), "pods is forbidden"))
+        await asyncio.sleep(10)
+        assert watched.namespaces == ["a"]
+        assert sorted(map(str, kube.asked)) == ["b", "b", "c", "c"]
+        watched.changed.clear()
+        kube.answering, kube.asked = {"b"}, []
+        await asyncio.sleep(10)
     assert watched.namespaces == ["a", "b"]
     assert watched.changed.is_set()
     assert sorted(map(str, kube.asked)) == ["b"] * 5 + ["c"]
@@ -80,10 +80,9 @@ async def test_a_namespace_that_answers_only_in_part_stays_refused_and_is_listed
     kube, watched = Namespaces(), Watched(["a", "b"])
     kube.answering, kube.forbidden = {"b"}, "NetworkPolicy"
     watched.note({"b": "networkpolicies is forbidden"})
-    looking = asyncio.create_task(look_for_refused(kube.informers("a", "b"), watched))
-    await asyncio.sleep(600)
+    async with going_on(look_for_refused(kube.informers("a", "b"), watched)):
+        await asyncio.sleep(600)
     assert len(kube.asked) <= 3 * (600 / LOOK.longest + 3)
-    looking.cancel()
     assert watched.namespaces == ["a"]
 
 

@@ -18,7 +18,7 @@ from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator.builders import job
 from tests.unit.operator.kube.pod_group_server import KUBERNETES, VOLCANO, Server
-from tests.unit.operator.kube.waiting import until
+from tests.unit.operator.kube.waiting import going_on, until
 
 KEY: JobKey = ("default", "digits")
 
@@ -97,19 +97,17 @@ async def test_pod_groups_of_the_providers_in_use_are_watched(error: Exception):
     server, store = Server(), Store()
     store.apply(stored())
     pod_groups, _ = of(server, store)
-    watching = asyncio.create_task(pod_groups.watch_forever())
-    await pod_groups.resync()
-    await server.events.put(("ADDED", group(version=101)))
-    await until(lambda: store.children(KEY).objects)
-    assert server.calls == [f"LIST {KUBERNETES} None", f"WATCH {KUBERNETES} from 100"]
-    await server.events.put(("DELETED", group(version=102)))
-    await until(lambda: not store.children(KEY).objects)
-    await server.events.put(error)
-    await until(server.events.empty)
-    await pod_groups.resync()
-    await until(lambda: server.calls.count(f"WATCH {KUBERNETES} from 100") == 2)
-    watching.cancel()
-    await asyncio.wait([watching])
+    async with going_on(pod_groups.watch_forever()):
+        await pod_groups.resync()
+        await server.events.put(("ADDED", group(version=101)))
+        await until(lambda: store.children(KEY).objects)
+        assert server.calls == [f"LIST {KUBERNETES} None", f"WATCH {KUBERNETES} from 100"]
+        await server.events.put(("DELETED", group(version=102)))
+        await until(lambda: not store.children(KEY).objects)
+        await server.events.put(error)
+        await until(server.events.empty)
+        await pod_groups.resync()
+        await until(lambda: server.calls.count(f"WATCH {KUBERNETES} from 100") == 2)
 
 
 async def test_pod_groups_that_may_not_be_listed_are_not_watched():
@@ -117,11 +115,9 @@ async def test_pod_groups_that_may_not_be_listed_are_not_watched():
     store.apply(stored())
     pod_groups, _ = of(server, store)
     server.error = ApiError(403, "Forbidden", "no")
-    watching = asyncio.create_task(pod_groups.watch_forever())
-    await pod_groups.resync()
-    await asyncio.sleep(0)
-    watching.cancel()
-    await asyncio.wait([watching])
+    async with going_on(pod_groups.watch_forever()):
+        await pod_groups.resync()
+        await asyncio.sleep(0)
     assert server.calls == [f"LIST {KUBERNETES} None"]
 
 
@@ -129,8 +125,8 @@ async def test_a_list_that_is_older_than_an_earlier_one_ends_the_watches():
     server, store = Server(), Store()
     store.apply(stored())
     pod_groups, _ = of(server, store)
-    watching = asyncio.create_task(pod_groups.watch_forever())
-    await pod_groups.resync()
-    await server.events.put(VersionsWentBack("the list of PodGroups is of version 59"))
-    with pytest.raises(VersionsWentBack):
-        await asyncio.wait_for(watching, 10)
+    async with going_on(pod_groups.watch_forever()) as watching:
+        await pod_groups.resync()
+        await server.events.put(VersionsWentBack("the list of PodGroups is of version 59"))
+        with pytest.raises(VersionsWentBack):
+            await asyncio.wait_for(watching, 10)

@@ -18,7 +18,7 @@ from dtjob.objects.defaults import NO_DEFAULTS
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
-from tests.unit.operator.kube.waiting import until
+from tests.unit.operator.kube.waiting import going_on, until
 from tests.unit.operator.queued import queued_job
 from tests.unit.operator.simulation.operator import job_manifest
 
@@ -104,8 +104,7 @@ async def test_workloads_are_watched_for_as_long_as_there_is_kueue() -> None:
     cluster = Cluster()
     cluster.there = False
     workloads, store, _ = made(cluster)
-    task = asyncio.create_task(workloads.watch_forever())
-    try:
+    async with going_on(workloads.watch_forever()):
         await until(lambda: store.kueue is Kueue.ABSENT)
         cluster.there = True  # it is installed
         await until(lambda: cluster.watched == [50])
@@ -118,9 +117,6 @@ async def test_workloads_are_watched_for_as_long_as_there_is_kueue() -> None:
         await until(lambda: store.kueue is Kueue.ABSENT)
         cluster.there, cluster.version = True, 70
         await until(lambda: cluster.watched == [50, 70])
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -141,11 +137,9 @@ async def test_an_api_server_without_kueue_is_asked_ever_less_often_unless_a_job
     cluster = Cluster(there=False)
     store: Store = Store()
     store.apply({**job_manifest(queued_job() if waits else builders.job()), "status": {}})
-    task = asyncio.create_task(Workloads(cast(Kube, cluster), store, WorkQueue(), ()).watch_forever())
-    async with asyncio.timeout(10):
+    watching = Workloads(cast(Kube, cluster), store, WorkQueue(), ()).watch_forever()
+    async with going_on(watching), asyncio.timeout(10):
         await an_hour.wait()
-    task.cancel()
-    await asyncio.wait([task])
     assert cluster.asked == 720 if waits else cluster.asked <= 20
 
 
@@ -153,14 +147,10 @@ async def test_workloads_that_are_listed_before_all_watches_are_not_listed_again
     cluster = Cluster(workload(40))
     workloads, store, _ = made(cluster)
     await workloads.resync()
-    task = asyncio.create_task(workloads.watch_forever())
-    try:
+    async with going_on(workloads.watch_forever()):
         await until(lambda: cluster.watched == [50])
         assert cluster.lists == 1
         cluster.version = 70
         await cluster.events.put(NotServed("the API server knows no Workload"))
         await until(lambda: cluster.watched == [50, 70])
         assert (cluster.lists, store.kueue) == (2, Kueue.THERE)
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
