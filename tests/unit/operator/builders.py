@@ -329,11 +329,14 @@ def carried_out(children: Children, plan: Plan, now: datetime = NOW) -> Children
             repaired = drift.repaired(action.manifest, action.there)
             objects = [repaired if one["metadata"].get("uid") == uid else one for one in objects]
         else:
-            objects = deepcopy(objects)
-            for one in objects:
-                if one["metadata"].get("uid") == action.uid:
-                    one["metadata"]["labels"].pop(labels.SERVING, None)
+            objects = [_not_serving(one) if one["metadata"].get("uid") == action.uid else one for one in objects]
     return Children(tuple(objects), children.reports, children.problems)
+
+
+def _not_serving(pod: Manifest) -> Manifest:
+    changed = deepcopy(pod)
+    changed["metadata"]["labels"].pop(labels.SERVING, None)
+    return changed
 
 
 def names(manifests: Iterable[Manifest]) -> list[str]:

@@ -84,12 +84,12 @@ class Story:
         self.children = replace(self.children, objects=tuple(left))
 
     def _update(self, statuses: dict[str, dict[str, Any]]) -> None:
-        objects = deepcopy(list(self.children.objects))
-        for one in objects:
+        objects = list(self.children.objects)
+        for index, one in enumerate(objects):
             if one["kind"] == "Pod" and (found := statuses.get(one["metadata"]["name"].removeprefix("digits-"))):
-                one["status"] = deepcopy(found)
+                objects[index] = {**one, "status": deepcopy(found)}
                 if found["phase"] != "Pending" or "containerStatuses" in found:
-                    one["spec"]["nodeName"] = "node-1"
+                    objects[index]["spec"] = {**one["spec"], "nodeName": "node-1"}
         self.children = replace(self.children, objects=tuple(objects))
 
     # What there is

@@ -12,7 +12,7 @@ from dtjob.api.job import Job
 from dtjob.api.status.internal import Internal
 from dtjob.controller import store as store_module
 from dtjob.controller.pace.backoff import REPAIRS_AT_ONCE
-from dtjob.controller.store import TOMBSTONES, Memory, Store
+from dtjob.controller.store import Memory, Store
 from dtjob.objects import gangs, labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.plan.seen.children import ObservedPod, Silence, view_tasks
@@ -157,10 +157,11 @@ def test_a_deletion_that_arrives_before_the_creation_counts():
     assert store.apply(POD) is None
 
 
-def test_tombstones_are_bounded():
+def test_tombstones_are_bounded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(store_module, "TOMBSTONES", 100)
     store = Store()
     store.remove(POD)
-    for number in range(TOMBSTONES):
+    for number in range(100):
         store.remove(versioned(POD, 30, uid=f"other-{number}"))
     assert store.apply(POD) == KEY
 
