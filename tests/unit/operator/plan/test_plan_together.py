@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from dtjob.objects import gangs, labels
+from dtjob.objects import gangs
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.placeholder import is_placeholder
 from dtjob.plan.actions import Delete
@@ -116,18 +116,12 @@ def in_gang(provider: str, **spec: Any) -> elastic_story.Story:
 
 
 def test_a_placeholder_goes_where_its_worker_would_and_is_in_no_gang() -> None:
-    for provider, scheduler in (("Volcano", "volcano"), ("Coscheduling", "scheduler-plugins-scheduler")):
-        story = in_gang(provider)
-        story.change(replicas=6)
-        story.settle(at(10))
-        held = [one for one in story.pods if is_placeholder(one["metadata"]["name"])]
-        assert [one["spec"]["schedulerName"] for one in held] == [scheduler] * 2
-        assert all(gangs.VOLCANO_GROUP not in one["metadata"].get("annotations", {}) for one in held)
-        assert all(gangs.COSCHEDULING_GROUP not in labels.of(one) for one in held)
-    story = in_gang("Kubernetes")
+    story = in_gang("Volcano")
     story.change(replicas=6)
     story.settle(at(10))
-    assert not any("schedulingGroup" in one["spec"] for one in story.pods if is_placeholder(one["metadata"]["name"]))
+    held = [one for one in story.pods if is_placeholder(one["metadata"]["name"])]
+    assert [one["spec"]["schedulerName"] for one in held] == ["volcano"] * 2
+    assert not any(gangs.VOLCANO_GROUP in one["metadata"].get("annotations", {}) for one in held)
 
 
 def test_the_gang_of_elastic_workers_asks_for_their_least_whatever_their_number() -> None:

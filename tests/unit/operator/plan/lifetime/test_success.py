@@ -36,15 +36,16 @@ def test_a_job_succeeds_with_its_chief_task_or_all_workers_as_it_says(policy, st
     assert succeeded(builders.situation(job, *pods.values())) is success
 
 
-def test_only_the_current_attempts_end_counts():
-    job = builders.job(status=builders.at_attempts({"chief-0": 1}))
-    old = builders.pod(job, "chief-0", builders.ended(0), attempt=0)
-    assert not succeeded(builders.situation(job, old))
-
-
-def test_a_succeeded_pod_without_a_status_of_its_training_container_is_no_success():
-    job = builders.job("Mirrored")
-    assert not succeeded(builders.situation(job, builders.pod(job, "chief-0", {"phase": "Succeeded"})))
+@pytest.mark.parametrize("program", [True, False])
+@pytest.mark.parametrize(
+    "end", [builders.ended(0, at(5)), builders.disrupted() | builders.ended(0, at(5))], ids=["deleted", "evicted"]
+)
+def test_a_chief_that_finishes_while_its_pod_is_deleted_has_succeeded_if_it_is_supervised(
+    end: dict[str, Any], program: bool
+):
+    job = builders.job("Mirrored", program=program)
+    pod = builders.deleting(builders.pod(job, "chief-0", {**end, "phase": "Failed"}))
+    assert succeeded(builders.situation(job, pod, now=at(6))) is program
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from dtjob.api.job import Job
 from dtjob.api.status.internal import Incident
 from dtjob.plan.actions import Create, Delete, Plan
-from dtjob.plan.lifetime.suspension import go_on, is_suspended, suspend
+from dtjob.plan.lifetime.suspension import go_on, is_suspended
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, at, plan_answered
@@ -35,6 +35,17 @@ def test_a_job_that_is_created_suspended_makes_nothing_and_resumes_with_its_firs
     assert story.own("Suspended") == ("False", "JobResumed")
     told = [(one.type, one.reason) for one in story.events]
     assert told[:2] == [("Normal", "Suspended"), ("Normal", "Resumed")]
+
+
+def test_a_job_that_was_suspended_before_its_first_status_goes_on_with_new_pods() -> None:
+    story = story_of()
+    story.carry_out(story.plan(NOW), NOW)  # the first status may be written after the first pods are made
+    story.change(suspend=True)
+    story.settle(at(1))
+    story.change(suspend=False)
+    story.settle(at(2))
+    assert story.tasks == ["chief-0-1", "worker-0-1", "worker-1-1"]
+    assert story.job.status["restarts"]["total"] == 0
 
 
 @pytest.mark.parametrize("strategy", ["Default", "MultiWorkerMirrored", "ParameterServer"])
@@ -148,13 +159,6 @@ def test_new_parameter_servers_need_worker_0_again_where_there_is_no_chief() -> 
     fields = {"workers": 3, "ps": 2, "program": False, "successPolicy": "AllWorkers"}
     job = builders.job("ParameterServer", chief=False, status=suspended_when_finished("0,2"), **fields)
     assert made_anew(job) == ["ps-0", "ps-1", "worker-0", "worker-1"]
-
-
-def test_the_active_time_of_a_job_without_one_counts_from_its_start() -> None:
-    job = builders.job(suspend=True, status={"startTime": "2026-11-21T10:00:00Z", "phase": "Running"})
-    found = builders.draft(job, now=at(90))
-    suspend(found)
-    assert found.status.active.seconds == 90
 
 
 @pytest.mark.parametrize("checkpoint", [CLAIM, None])

@@ -121,6 +121,12 @@ def test_a_config_map_that_was_made_just_now_is_not_asked_for():
     assert made_config_maps(resumed, None, new) == [True]
 
 
+def test_no_config_map_is_made_for_a_job_that_needs_no_pod():
+    """Nobody may list ConfigMaps, so an operator that has just started knows of none."""
+    made = converge(builders.situation(JOB, *builders.all_pods(JOB).values()))
+    assert [one.kind for one in made if isinstance(one, Create)] == ["Service", "NetworkPolicy"]
+
+
 def test_the_config_map_of_a_larger_group_was_never_missing():
     """The pods of the group before it are still there, and an evaluator's stays."""
     smaller = builders.job(workers=1, evaluator=True)

@@ -8,7 +8,7 @@ import pytest
 from dtjob.objects import kueue
 from dtjob.plan.seen.workload import Kueue
 from tests.unit.operator import builders
-from tests.unit.operator.builders import at
+from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.queued import BY_ANOTHER, QUEUE, Story, condition, kinds, prebuilt, running
 
 OTHER = {kueue.QUEUE: "team-b"}
@@ -150,16 +150,6 @@ def test_a_job_that_has_succeeded_says_so_when_its_last_pod_has_ended() -> None:
     assert story.said("Finished") == ("True", "Succeeded")
 
 
-def test_a_deleted_workload_stops_the_job_and_is_made_again() -> None:
-    story = running()
-    story.lose(story.workload["metadata"]["uid"])
-    made = story.look(at(10))
-    assert kinds(made) == ["delete Pod"] * 3  # pods first: what they use, nobody has counted
-    assert kinds(story.look(at(11))) == ["make Workload"]
-    story.settle(at(12))
-    assert story.stands == ("Suspended", "Queued")
-
-
 def test_a_suspended_job_gives_its_place_up_and_queues_again() -> None:
     story = running()
     story.suspend(True)
@@ -171,12 +161,6 @@ def test_a_suspended_job_gives_its_place_up_and_queues_again() -> None:
     story.settle(at(200))
     assert story.workload["spec"]["queueName"] == "team-b"
     assert story.stands == ("Suspended", "Queued")
-
-
-def test_a_job_created_suspended_is_not_queued() -> None:
-    story = Story(suspend=True)
-    story.settle()
-    assert (story.workload, story.stands) == (None, ("Suspended", "JobSuspended"))
 
 
 def test_a_waiting_job_may_change_its_queue_and_leave_it() -> None:
@@ -216,6 +200,14 @@ def test_a_label_that_comes_to_a_running_job_does_nothing_until_it_is_suspended(
     assert story.workload is not None
     assert story.pods == []
     assert story.own("QueueNameIgnored") == ("False", "QueueName")
+
+
+def test_a_label_that_comes_before_the_first_status_of_a_job_with_pods_does_nothing() -> None:
+    story = Story({})
+    story.carry_out(story.plan(NOW), NOW)
+    story.label(**QUEUE)
+    story.settle(at(1))
+    assert (story.workload, len(story.pods), story.stands[0]) == (None, 3, "Pending")
 
 
 @pytest.mark.parametrize("queued", [False, True])

@@ -83,11 +83,6 @@ def test_an_unobserved_admission_is_taken_over_though_the_first_workload_is_gone
     assert story.job.status["queue"]["uid"] == uid(story.workloads[4])
 
 
-def test_a_group_trains_on_while_checks_of_its_new_workload_are_open() -> None:
-    story = covered()
-    assert (story.stands[0], len(story.pods), len(story.workloads)) == ("Running", 3, 2)
-
-
 def test_a_flavour_that_is_gone_leaves_the_pods_where_they_go() -> None:
     story = asking()
     del story.there["ResourceFlavor", "spot"]

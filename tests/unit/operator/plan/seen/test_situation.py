@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The situation: observed once, and seen again only where a new attempt changes what is seen."""
 
+from typing import Any
+
 import pytest
 
 from dtjob.api.job import Job
 from dtjob.api.status.workers import Resizing, Workers
 from dtjob.objects import topology
 from dtjob.objects.shared import shared_objects
-from dtjob.plan.actions import Create, Delete
+from dtjob.plan.actions import Delete
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from dtjob.plan.seen.situation import Situation, sized, workers_of
@@ -23,34 +25,44 @@ def test_the_status_has_what_was_reported_and_the_written_one_has_not():
     assert seen.reports["chief-0"]["step"] == 30
 
 
-def test_a_job_whose_memory_is_lost_goes_on_with_the_pods_that_it_has():
-    """As one restored from a backup without `internal`: its pods tell the attempts, and none is made twice."""
-    job = builders.job(workers=3, status=builders.at_attempts({"worker-0": 2, "worker-1": 1}))
+def test_a_job_without_a_status_began_with_its_first_pod():
+    job = builders.job()
+    pods = [builders.pod(job, "chief-0", created=at(2)), builders.pod(job, "worker-0", created=at(1))]
+    assert builders.situation(job, *pods, now=at(60)).status.start_time == at(1)
+
+
+CHIEF_FINISHED = [{"role": "chief", "attempt": 0, "indexes": "0"}]
+OF_A_NEWER_OPERATOR = {"byRole": {"worker": 2}}
+
+
+@pytest.mark.parametrize(
+    "internal",
+    [
+        None,
+        {"attempts": None, "finished": []},
+        {"attempts": None, "finished": CHIEF_FINISHED},
+        {"attempts": OF_A_NEWER_OPERATOR, "finished": []},
+        {"attempts": OF_A_NEWER_OPERATOR, "finished": CHIEF_FINISHED},
+    ],
+    ids=["all is lost", "they are lost", "they are lost after the chief", "they are newer", "they are newer after it"],
+)
+def test_pods_tell_their_attempts_if_the_status_does_not_and_none_is_made_twice(internal: dict[str, Any] | None):
+    """As of a job from a backup without `internal`, or after the rollback of an operator that writes them in another
+    way."""
+    job = builders.job(workers=3, status=builders.at_attempts({"chief-0": 3, "worker-0": 2, "worker-1": 1}))
     pods = builders.all_pods(job, worker_2=None)
     old = builders.pod(job, "worker-0", builders.ended(1), attempt=1)
-    running = plan(job, Children((*pods.values(), old)), NOW).status or {}
-    lost = builders.forgotten(builders.with_status(job, running))
-    made = builders.plan_answered(lost, Children((*pods.values(), old)), at(5))
-    assert builders.pods_made(made) == ["digits-worker-2-2"]
-    assert [one.name for one in made.actions if isinstance(one, Delete)] == ["digits-worker-0-1"]
-    exceptions = {"chief-0": 0, "worker-0": 2, "worker-1": 1}
-    assert made.status["internal"]["attempts"] == {"exceptions": exceptions, "others": 2}
-
-
-@pytest.mark.parametrize("attempts", [None, {"byRole": {"worker": 2}}], ids=["gone", "of a newer operator"])
-@pytest.mark.parametrize("finished", [[], [{"role": "chief", "attempt": 0, "indexes": "0"}]], ids=["none", "chief"])
-def test_pods_tell_the_attempts_if_only_these_cannot_be_read(attempts: object, finished: list[object]) -> None:
-    """As after the rollback of an operator that writes them in another way."""
-    job = builders.job(workers=3, status=builders.at_attempts({"chief-0": 3, "worker-0": 2, "worker-1": 1}))
-    children = Children(tuple(builders.all_pods(job, worker_2=None).values()))
+    children = Children((*pods.values(), old))
     status = plan(job, children, NOW).status or {}
-    status["internal"] |= {"attempts": attempts, "finished": finished}
-    made = builders.plan_answered(builders.with_status(job, status), children, at(5))
+    remembered = status.pop("internal")
+    kept = {} if internal is None else {"internal": {**remembered, **internal}}
+    made = builders.plan_answered(builders.with_status(job, {**status, **kept}), children, at(5))
     assert builders.pods_made(made) == ["digits-worker-2-3"]
-    assert [one for one in made.actions if isinstance(one, Delete)] == []
+    assert [one.name for one in made.actions if isinstance(one, Delete)] == ["digits-worker-0-1"]
     exceptions = {"chief-0": 3, "worker-0": 2, "worker-1": 1}
     assert made.status["internal"]["attempts"] == {"exceptions": exceptions, "others": 3}
     assert "finished" not in made.status["internal"]
+    assert made.status["restarts"] == {"total": 0}
 
 
 def test_the_public_status_stays_if_the_internal_status_is_lost():
@@ -68,15 +80,6 @@ def test_the_public_status_stays_if_the_internal_status_is_lost():
     public = before.keys() - {"internal", "goodput"}
     assert {name: after.status.get(name) for name in public} == {name: before[name] for name in public}
     assert after.status["internal"]["finished"] == before["internal"]["finished"]
-
-
-def test_a_job_that_has_ended_makes_nothing_where_its_memory_is_lost():
-    job = builders.job(evaluator=True)
-    pods = builders.all_pods(job, chief_0=builders.ended(0), evaluator_0=builders.ended(0))
-    ended = plan(job, Children(tuple(pods.values())), NOW).status or {}
-    assert ended["phase"] == "Succeeded"
-    lost = builders.forgotten(builders.with_status(job, ended))
-    assert [one for one in plan(lost, Children(), at(60)).actions if isinstance(one, Create)] == []
 
 
 def test_every_job_with_workers_says_how_many_so_that_scale_never_says_none() -> None:
@@ -139,10 +142,3 @@ def test_a_group_whose_status_is_lost_ends_before_one_of_the_size_in_the_spec_be
     _, begun = builders.looked(job, Children(), at(6))
     tasks = [one.id for one in topology.tasks(elastic(wanted, strategy))]
     assert builders.pods_made(begun) == [f"digits-{task}-4" for task in tasks]
-
-
-@pytest.mark.parametrize("strategy", ["MultiWorkerMirrored", "ParameterServer"])
-def test_a_job_without_status_and_pods_begins_as_its_spec_says(strategy: str) -> None:
-    job, _ = builders.looked(elastic(3, strategy), Children(), at(5))
-    assert job.status["workers"]["replicas"] == 3
-    assert "resizing" not in job.status["workers"]
