@@ -53,16 +53,6 @@ def test_a_pod_that_lost_the_label_by_which_it_is_watched_is_replaced_when_it_ha
     assert made.job.status["restarts"] == {"total": 1, "causes": {"Deleted": 1}}
 
 
-@pytest.mark.parametrize("label", [labels.ROLE, labels.INDEX, labels.ATTEMPT])
-def test_a_lost_label_that_the_watch_does_not_select_changes_nothing(made: World, label: str):
-    take_label(made, CHIEF, label)
-    made.run(60)
-    assert made.cluster.calls == []
-    made.cluster.change("Pod", CHIEF, lambda one: one.update(status=builders.ended(0, made.now())))
-    made.run(1)
-    assert phase(made) == "Succeeded"
-
-
 @pytest.mark.parametrize("written", [True, False], ids=["the status says that it was made", "no status is written"])
 def test_a_pod_that_lost_its_label_before_all_were_there_is_replaced(written: bool):
     """If no status says that it was made, its own create says that it exists already."""

@@ -75,15 +75,28 @@ def test_a_new_job_gets_its_pods_before_its_first_status():
         assert made.job.status["internal"]["allCreated"]
 
 
-def test_no_pod_starts_while_a_shared_object_is_refused():
+@pytest.mark.parametrize(
+    ("job", "kind", "name", "advice"),
+    [
+        (builders.job(), "Service", "digits", "delete it"),
+        (
+            builders.claim_job("Retain"),
+            "PersistentVolumeClaim",
+            "digits-checkpoints",
+            "mount it with checkpoint.storage.volume",
+        ),
+    ],
+    ids=["Service", "claim"],
+)
+def test_no_pod_starts_while_a_shared_object_is_refused(job: Job, kind: str, name: str, advice: str):
     """A pod without its Service has no name; without its NetworkPolicy anybody may reach TensorFlow's port."""
-    with World(builders.job()) as made:
-        made.cluster.put(stranger("Service", "digits"))
+    with World(job) as made:
+        made.cluster.put(stranger(kind, name))
         made.run(60)
         assert made.pods == {}
-        assert reason(made) == "CannotCreate"
-        assert "Service digits exists and is not this job's" in made.job.status["message"]
-        made.cluster.remove("Service", "digits")
+        words = f"{kind}/{name}: {kind} {name} exists and is not this job's; {advice} or rename the job"
+        assert (reason(made), made.job.status["message"]) == ("CannotCreate", words)
+        made.cluster.remove(kind, name)
         made.run(20)
         assert len(made.pods) == 3
         assert reason(made) == "WaitingForPods"

@@ -12,11 +12,8 @@ from dtjob.controller.pace.pace import MUCH
 from dtjob.controller.pace.workqueue import WorkQueue
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
-from tests.unit.operator.controller.worlds import all_run, running
+from tests.unit.operator.controller.worlds import running
 from tests.unit.operator.simulation.operator import World
-
-LATE = 1.0
-"""Seconds after which what is due has been done."""
 
 
 def world(*arguments: Any, **job: Any) -> World:
@@ -41,19 +38,15 @@ def set_spec(made: World, **fields: Any) -> None:
     made.cluster.change(KIND, made.key[1], change)
 
 
-def outcome(made: World) -> tuple[str | None, str | None]:
-    return made.job.status.get("phase"), made.job.status.get("reason")
-
-
 def test_the_time_of_a_job_that_runs_is_up_though_nothing_happens() -> None:
     """Also after a restart of the operator."""
     with running(activeDeadlineSeconds=7200) as made:
         made.run(3000)
         made.restart()
         made.run(4195)
-        assert outcome(made) == ("Running", "AllTasksRunning")
-        made.run(5 + LATE)
-        assert outcome(made) == ("Failed", "DeadlineExceeded")
+        assert (made.job.status["phase"], made.job.status["reason"]) == ("Running", "AllTasksRunning")
+        made.run(6)
+        assert (made.job.status["phase"], made.job.status["reason"]) == ("Failed", "DeadlineExceeded")
         assert [one.reason for one in made.cluster.events if one.type == "Warning"] == ["DeadlineExceeded"]
 
 
@@ -69,33 +62,9 @@ def test_a_time_to_live_that_was_raised_just_now_is_not_over() -> None:
         made.watch_again()
         made.run(100)
         assert (KIND, "digits") in made.cluster.objects
-        assert outcome(made)[0] == "Succeeded"
+        assert made.job.status["phase"] == "Succeeded"
         assert "Blocked" not in {one["type"] for one in made.job.status["conditions"]}
         made.run(60)
-        assert (KIND, "digits") not in made.cluster.objects
-
-
-def test_a_pod_that_goes_while_the_watches_are_away_is_missed_once_they_are_back() -> None:
-    with running() as made:
-        made.lose_watch()
-        made.cluster.remove("Pod", "digits-worker-1-0")
-        made.run(LATE)
-        assert made.job.status["restarts"]["total"] == 0
-        made.watch_again()
-        made.run(LATE)
-        assert made.job.status["restarts"]["total"] == 1
-
-
-def test_a_job_whose_deletion_is_refused_is_tried_again() -> None:
-    with world("Default", ttlSecondsAfterFinished=60) as made:
-        made.cluster.failing["delete DistributedTrainingJob digits"] = Refused("forbidden: no right to delete")
-        made.run(1)
-        all_run(made)
-        made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.ended(0, made.now())))
-        made.run(200)
-        assert outcome(made)[0] == "Succeeded"
-        made.cluster.failing.clear()
-        made.run(120)
         assert (KIND, "digits") not in made.cluster.objects
 
 
@@ -176,64 +145,6 @@ def test_a_config_map_is_made_again_and_a_refused_pod_beside_it_is_told_of_once(
         made.cluster.change("Pod", "digits-chief-0-0", lambda one: one.update(status=builders.running()))
         starts_slowly(made, "digits-worker-0-0")
         made.run(120)
-        assert len(config_maps(made)) == 1
+        assert len(made.cluster.of_kind("ConfigMap")) == 1
         told = [one.reason for one in made.cluster.events]
         assert (told.count("FailedCreate"), told.count("Blocked")) == (1, 1)
-
-
-def config_maps(made: World) -> list[str]:
-    return [one["metadata"]["uid"] for one in made.cluster.of_kind("ConfigMap")]
-
-
-def test_a_deleted_config_map_is_created_again_if_a_pod_does_not_start() -> None:
-    """No watch tells of its end. A pod that runs has what it needs of it."""
-    with running(workers=1) as made:
-        (first,) = made.cluster.of_kind("ConfigMap")
-        made.cluster.remove("ConfigMap", first["metadata"]["name"])
-        made.run(600)
-        assert config_maps(made) == []
-        made.cluster.remove("Pod", "digits-worker-0-0")
-        made.run(5)
-        (new,) = [name for name in made.pods if "worker" in name]
-        starts_slowly(made, new)
-        made.run(20)
-        assert config_maps(made) != []
-        assert first["metadata"]["uid"] not in config_maps(made)
-
-
-def test_a_config_map_that_was_deleted_while_the_job_was_suspended_is_made_again_with_its_pods() -> None:
-    with running(workers=1) as made:
-        set_spec(made, suspend=True)
-        made.run(60)
-        assert made.pods == {}
-        (first,) = made.cluster.of_kind("ConfigMap")
-        made.cluster.remove("ConfigMap", first["metadata"]["name"])
-        made.cluster.calls.clear()
-        set_spec(made, suspend=False)
-        made.run(2)
-        creates = [call.split()[1] for call in made.cluster.calls if call.startswith("create")]
-        assert creates == ["ConfigMap", "Pod", "Pod"]
-        assert len(config_maps(made)) == 1
-
-
-@pytest.mark.parametrize("phase", ["Running", "Succeeded"])
-def test_an_operator_that_starts_does_not_ask_for_the_config_map_of_a_job_that_needs_no_pod(phase: str) -> None:
-    asked: list[str] = []
-    with running(workers=1) as made:
-        if phase == "Succeeded":
-            for name in made.pods:
-                made.cluster.change("Pod", name, lambda one: one.update(status=builders.ended(0)))
-            made.run(5)
-        assert outcome(made)[0] == phase
-        made.restart()
-
-        async def get(kind: str, namespace: str | None, name: str) -> Manifest | None:
-            assert kind == "ConfigMap"
-            asked.append(kind)
-            raise ClusterError("no key of etcd's fits")
-
-        made.cluster.get = get  # type: ignore[method-assign]
-        made.run(700)
-        assert asked == []
-        assert outcome(made)[0] == phase
-        assert len(config_maps(made)) == 1

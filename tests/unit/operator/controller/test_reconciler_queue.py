@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reconciler over a simulated cluster with Kueue: what a queue and its label do not hold up."""
+"""The reconciler over a simulated cluster with Kueue: what a queue does not hold up."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from dtjob.api.job import KIND
 from dtjob.controller.cluster import ClusterError, Stale
-from dtjob.controller.pace.pace import LONGEST_FIRST_SECONDS, MUCH
-from dtjob.controller.pace.workqueue import WorkQueue
-from dtjob.objects import kueue
-from tests.unit.operator import builders
 from tests.unit.operator.controller.worlds import all_run
-from tests.unit.operator.queued import CLAIM, QUEUE, queued_job
+from tests.unit.operator.queued import CLAIM, queued_job
 from tests.unit.operator.simulation.operator import World
 
 
@@ -35,20 +30,6 @@ def test_a_kueue_that_does_not_answer_holds_no_pod_up() -> None:
         workload = made.kueue.workload(name)
         assert workload is not None
         assert workload.holds("PodsReady")
-
-
-def test_a_queue_label_added_before_a_running_jobs_first_status_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)  # so that its first status waits
-    with World(builders.job(workers=1)) as made:
-        made.kueue.open = False
-        made.run(0.3)
-        assert not made.job.status
-        made.cluster.change(KIND, "digits", lambda one: one["metadata"].update(labels=dict(QUEUE)))
-        made.run(LONGEST_FIRST_SECONDS + 2)
-        assert len(made.pods) == 2
-        assert not [name for name, pod in made.pods.items() if "deletionTimestamp" in pod["metadata"]]
-        assert made.job.status["phase"] == "Pending"
-        assert not made.cluster.of_kind(kueue.KIND)
 
 
 def test_a_queued_job_whose_end_is_refused_is_tried_ever_later(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -12,7 +11,6 @@ from dtjob.controller.pace.slots import GROUP, SMALLEST_SHARE, Slots
 
 LARGE, SMALL, OTHER = ("default", "large"), ("default", "small"), ("default", "other")
 POD = "Create Pod"
-Holding = Callable[..., Awaitable[None]]
 
 
 class Calls:

@@ -3,8 +3,6 @@
 
 import pytest
 
-from dtjob import times
-from dtjob.api.job import KIND
 from dtjob.controller.pace.pace import (
     FIRST_SECONDS_A_JOB,
     LONGEST_FIRST_SECONDS,
@@ -14,9 +12,7 @@ from dtjob.controller.pace.pace import (
     SHORTEST_STATUS_SECONDS,
     StatusDelay,
 )
-from dtjob.controller.pace.workqueue import WorkQueue
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW
 from tests.unit.operator.simulation.operator import World
 
 KEY = ("default", "digits")
@@ -100,39 +96,3 @@ def test_a_small_job_is_written_three_times_from_its_beginning_to_its_end() -> N
         assert made.job.status["phase"] == "Succeeded"
         assert made.job.status["replicaStatuses"]["worker"]["succeeded"] == 3
         assert made.cluster.calls.count("write status") == 3
-
-
-def busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have all that may wait wait."""
-    monkeypatch.setattr(WorkQueue, "at_hand", MUCH + 1)
-
-
-def set_suspend(made: World, suspend: bool) -> None:
-    made.cluster.change(KIND, "digits", lambda one: one["spec"].update(suspend=suspend))
-
-
-def test_a_job_suspended_before_its_first_status_goes_on_with_new_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy(monkeypatch)
-    with World(builders.job(workers=1)) as made:
-        made.run(0.3)
-        assert not made.job.status
-        assert len(made.pods) == 2
-        set_suspend(made, True)
-        made.run(2)
-        assert made.job.status["phase"] == "Suspended"
-        set_suspend(made, False)
-        made.run(2)
-        for name, pod in made.pods.items():
-            if "deletionTimestamp" in pod["metadata"]:
-                made.cluster.remove("Pod", name)
-        made.run(2)
-        assert sorted(made.pods) == ["digits-chief-0-1", "digits-worker-0-1"]
-        assert made.job.status["restarts"]["total"] == 0
-
-
-def test_the_start_time_is_that_of_the_first_pod_however_late_the_first_status_is(monkeypatch):
-    busy(monkeypatch)
-    with World(builders.job(workers=1)) as made:
-        made.run(0.3)
-        made.run(LONGEST_FIRST_SECONDS + 1)
-        assert made.job.status["startTime"] == times.rfc3339(NOW)
