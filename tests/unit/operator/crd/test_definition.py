@@ -3,7 +3,6 @@
 
 import dataclasses
 import json
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,11 +14,6 @@ from dtjob.crd.rule import Reason, Rule
 from dtjob.crd.rules.changes import CHANGE_RULES
 from dtjob.crd.rules.registry import RULES
 from dtjob.crd.schema import PRESERVE
-from dtjob.plan.plan import plan
-from dtjob.plan.seen.children import Children
-from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW
-from tests.unit.operator.simulation.api import refusal
 
 SCHEMA = status_schema()
 LARGEST = 200 * 1024
@@ -58,30 +52,6 @@ def test_each_rule_is_in_the_schema_at_its_path() -> None:
     assert len(definition.schema()["x-kubernetes-validations"]) == len([rule for rule in RULES if rule.at == ""]) + 1
 
 
-REPORT = {
-    "task": "chief-0",
-    "attempt": 0,
-    "incarnation": 0,
-    "jobUid": builders.JOB_UID,
-    "state": "training",
-    "step": 120,
-    "totalSteps": 460,
-    "epoch": 5,
-    "loss": 0.5,
-    "metrics": {"accuracy": 0.93, "examples": 4},
-    "stepsPerSecond": 41.0,
-    "examplesPerSecond": 2624.0,
-    "inputWait": 0.62,
-    "etaSeconds": 8.3,
-    "resume": "exact",
-    "model": "/checkpoints/model.keras",
-    "restoredStep": 60,
-    "spent": {"from": 60, "keptSteps": 60, "kept": 1.5, "redoneSteps": 0, "redone": 0, "saving": 0.25},
-    "checkpoint": {"step": 100, "time": "2026-11-21T10:00:02.123Z"},
-    "evaluation": {"step": 100, "metrics": {"accuracy": 0.95}, "best": {"step": 80, "value": 0.96}},
-}
-
-
 def parts(schema: dict[str, Any], path: str = "status") -> Iterator[tuple[str, dict[str, Any]]]:
     """All schemas in it by their paths."""
     yield path, schema
@@ -113,25 +83,6 @@ def test_the_status_schema_has_no_defaults_and_no_fractional_numbers() -> None:
 def test_the_schema_does_not_describe_the_internal_status() -> None:
     internal = SCHEMA["properties"]["internal"]
     assert (internal["type"], internal[PRESERVE], "properties" in internal) == ("object", True, False)
-
-
-ODD = (
-    *(None, True, -1, 1.5, 2**70, math.nan, math.inf, "", "x", "2026-11-21T10:00:00", "2026-13-41T10:00:00Z"),
-    *([], [1], {}, {"step": 1.5}, {"step": 1, "time": "now"}, {"step": 1, "metrics": 3, "best": 4}),
-    {"step": 1, "metrics": {"a": "b"}, "best": {"step": "x", "value": []}},
-)
-
-
-@pytest.mark.parametrize("field", REPORT)
-def test_an_api_server_accepts_the_status_whatever_a_report_says(field: str) -> None:
-    """Refused once, it would be refused at each try, and nothing would ever be done for the job again."""
-    job = builders.job(evaluator=True)
-    pods = tuple(builders.all_pods(job).values())
-    for odd in ODD:
-        report = {**REPORT, field: odd}
-        made = plan(job, Children(pods, {"chief-0": report, "evaluator-0": report}), NOW).status
-        assert made is not None
-        assert refusal(made) is None, odd
 
 
 def test_every_block_takes_more_than_is_described() -> None:
