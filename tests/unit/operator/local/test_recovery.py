@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import pytest
+
 from dtjob.local.recovery import Recoveries, counts
 from tests.unit.operator.builders import NOW, deleting, ended, job, pod
 
@@ -73,26 +75,24 @@ def test_training_recovers_from_failures_of_those_that_train():
     assert not counts(deleting(pod(digits, "worker-0", ended(143))), NOW)
 
 
-def test_a_crash_whose_pod_goes_on_is_a_recovery():
+@pytest.mark.parametrize("notices_late", [False, True])
+def test_a_crash_whose_pod_goes_on_is_a_recovery(notices_late: bool):
     """The chief's supervisor tells of it, before or after its own training process has noticed."""
-    for notices_late in (False, True):
-        recoveries = Recoveries("chief-0")
-        assert recoveries.observe({"chief-0": report(1, restored=0)}, 9.0) is None
-        assert recoveries.current is None
-        told = {"crashes": {"count": 1}, "attempt": 0}
-        if notices_late:
-            assert recoveries.observe({"chief-0": {**report(1, restored=0), **told}}, 10.0) is None
-            one_more = {**report(1, restored=0), **told}
-            assert recoveries.observe({"chief-0": {**one_more, "step": one_more["step"] + 1}}, 10.0) is None
-        assert recoveries.observe({"chief-0": {**report(1, "waiting", training_pid=7), **told}}, 10.0) is None
-        assert (
-            recoveries.observe({"chief-0": {**report(1, step=90, training_pid=7, restored=90), **told}}, 12.0) is None
-        )
-        assert recoveries.observe({"chief-0": {**report(1, step=91, training_pid=7, restored=90), **told}}, 12.5) == 2.5
-        assert (
-            recoveries.observe({"chief-0": {**report(1, step=99, training_pid=7, restored=90), **told}}, 13.0) is None
-        )
-        assert recoveries.seconds == [2.5]
+    recoveries = Recoveries("chief-0")
+
+    def seen_at(now, **chief):
+        return recoveries.observe({"chief-0": {**report(1, **chief), "crashes": {"count": 1}, "attempt": 0}}, now)
+
+    assert recoveries.observe({"chief-0": report(1, restored=0)}, 9.0) is None
+    assert recoveries.current is None
+    if notices_late:
+        assert seen_at(10.0, step=100, restored=0) is None
+        assert seen_at(10.0, step=101, restored=0) is None
+    assert seen_at(10.0, state="waiting", training_pid=7) is None
+    assert seen_at(12.0, step=90, training_pid=7, restored=90) is None
+    assert seen_at(12.5, step=91, training_pid=7, restored=90) == 2.5
+    assert seen_at(13.0, step=99, training_pid=7, restored=90) is None
+    assert recoveries.seconds == [2.5]
 
 
 def test_the_crashes_of_a_new_chief_are_counted_from_zero():
