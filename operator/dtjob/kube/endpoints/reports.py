@@ -35,8 +35,9 @@ logger = logging.getLogger(__name__)
 
 AT_ONCE, AT_ONCE_IN_NAMESPACE = 100, 10
 """Requests under way to supervisors of one share, in all namespaces and in each."""
-SILENT_AFTER = 2
-"""Requests in a row without an answer. A supervisor that has only just started, or was busy once, is not silent."""
+SILENT_AFTER_SECONDS = 60.0
+"""From the first of several requests in a row without an answer. A supervisor that listens late, as its node is busy,
+is not silent."""
 LONGEST_PAUSE_SECONDS = 60.0
 """Between two requests to one that stays silent."""
 
@@ -47,7 +48,7 @@ class Share(Enum):
     ANSWERS = auto()
     """The last request was answered."""
     UNKNOWN = auto()
-    """It is new, or has missed fewer than SILENT_AFTER requests."""
+    """It is new, or its silence is shorter than SILENT_AFTER_SECONDS."""
     SILENT = auto()
 
 
@@ -113,13 +114,18 @@ class Reports:
             del self._slots_of[key]
 
     async def _ask_forever(self, one: Supervisor) -> None:
-        share, silent = Share.UNKNOWN, 0
+        share, missed, silent_since = Share.UNKNOWN, 0, 0.0
         while True:
             async with self._slots_of[one.job[0], share], self._slots[share]:
                 answers = await self._ask(one)
-            silent = 0 if answers else silent + 1
-            share = Share.ANSWERS if answers else Share.UNKNOWN if silent < SILENT_AFTER else Share.SILENT
-            await asyncio.sleep(self._pauses.after(silent) if silent else self._every)
+            now = asyncio.get_running_loop().time()
+            if answers:
+                share, missed = Share.ANSWERS, 0
+            else:
+                silent_since = silent_since if missed else now
+                share = Share.SILENT if now - silent_since >= SILENT_AFTER_SECONDS else Share.UNKNOWN
+                missed += 1
+            await asyncio.sleep(self._pauses.after(missed) if missed else self._every)
 
     async def _ask(self, one: Supervisor) -> bool:
         """Ask once, and take the answer in; whether there was one."""
