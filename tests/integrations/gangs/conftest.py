@@ -14,6 +14,7 @@ from tests.cluster.conftest import (
     installed,
     kubelet,
     operator_of_all,
+    operators_of_all,
     shared_operator,
 )
 from tools import binaries
@@ -24,7 +25,7 @@ from tools.programs import CONTROL_PLANE
 
 ROOT = Path(__file__).resolve().parents[3]
 __all__ = ["audited_cluster", "helm", "helm_program", "installed", "kubelet", "operator_of_all"]
-__all__ += ["shared_operator"]
+__all__ += ["operators_of_all", "shared_operator"]
 
 Command = Callable[[ControlPlane], list[list[str]]]
 """The command lines of what runs beside a control plane."""
