@@ -33,7 +33,7 @@ START_TIMEOUT = 240.0
 Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
     """A control plane with dtjob's CRD. Skips where its programs can be neither found nor built."""
     capture = pytestconfig.pluginmanager.getplugin("capturemanager")
@@ -57,7 +57,7 @@ def helm_program() -> Path:
     return program
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def api(cluster: ControlPlane) -> Api:
     """Plain calls to the API server, and waiting by watch."""
     return Api(cluster.kubeconfig)
@@ -134,7 +134,7 @@ def operator(
     _show(process.log.read_text())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operators_of_all() -> list[OperatorProcess]:
     """Those of `operator_of_all` that run: one at most."""
     return []
@@ -187,7 +187,7 @@ def other_definition(api: Api) -> Iterator[Install]:
         api.delete("customresourcedefinitions", None, name_in(group))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def audited_cluster(helm_program: Path) -> Iterator[AuditedControlPlane]:
     """A control plane where only the chart installs dtjob; see `AuditedControlPlane`."""
     try:
