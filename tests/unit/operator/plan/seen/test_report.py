@@ -92,7 +92,10 @@ _VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(("step", "time", "a")), inner),
     max_leaves=5,
 )
-_NAMES = (*GOOD, "stage", "stepsPerSecond", "examplesPerSecond", "inputWait", "model")
+_NAMES = (
+    *(*GOOD, "stage", "stepsPerSecond", "examplesPerSecond", "inputWait", "model"),
+    *("attempt", "incarnation", "state", "restoredStep", "spent"),
+)
 _REPORTS = st.dictionaries(st.sampled_from(_NAMES), _VALUES)
 
 
