@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of the cluster tier: a real API server for the session, a namespace for each test.
+"""Fixtures of the cluster tier: a real API server for the tier's tests, a namespace for each test.
 
     def test_pods_appear(api, namespace, kubectl, kubelet, operator_process ...):
         kubectl("apply", "-f", "-", stdin=manifest)         # in the test's namespace

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 AT_ONCE, AT_ONCE_IN_NAMESPACE = 100, 10
 """Requests under way to supervisors of one share, in all namespaces and in each."""
 SILENT_AFTER_SECONDS = 60.0
-"""From the first of several requests in a row without an answer. A supervisor that listens late, as its node is busy,
+"""From the first of several requests in a row without an answer. A supervisor that begins to listen late on a busy node
 is not silent."""
 LONGEST_PAUSE_SECONDS = 60.0
 """Between two requests to one that stays silent."""
