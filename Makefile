@@ -56,6 +56,7 @@ mutations: $(STAMP) binaries  ## Compare dtjob validate and an API server on 20,
 		$(BIN)/python -m pytest --timeout=0 -s tests/cluster/test_mutations.py
 
 FUZZED := tests/unit/operator/plan/test_forged_status.py tests/unit/operator/plan/seen/test_report.py \
+	tests/unit/operator/test_hostile_answers.py tests/unit/operator/cli/convert/test_random_tfjobs.py \
 	tests/unit/trainer/checkpoint/test_damaged_directories.py tests/unit/trainer/contract/test_task.py \
 	tests/unit/trainer/rendezvous/test_rendezvous_histories.py tests/unit/trainer/supervisor/test_hostile_requests.py
 fuzz: SEED := $(or $(SEED),$(shell echo $$RANDOM))

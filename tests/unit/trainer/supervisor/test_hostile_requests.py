@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtjob_trainer.rendezvous.messages import Answer, Registration
-from dtjob_trainer.rendezvous.tails import Tails
-from dtjob_trainer.supervisor.ports import LONGEST_REQUEST, Server, rendezvous_server, status_server
+from dtjob_trainer.rendezvous.tails import LONGEST, Tails
+from dtjob_trainer.supervisor.ports import Server, rendezvous_server, status_server
 from tests.unit.fuzzed import VALUES, fuzzed
 from tests.unit.trainer.rendezvous.groups import GROUP, mirrored, registration
 
 TAIL = {"uid": "uid", "task": "worker-1", "attempt": 0, "lines": "worker-1.0 | a\n"}
 SENT = (registration("worker-1").to_json(), registration("chief-0", "running", generation=1).to_json(), TAIL)
 MOST = 2 * len(GROUP)
+"""Tails that are kept."""
 
 
 @st.composite
@@ -47,19 +48,28 @@ def requests(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from((head + body, head + body, (head + body)[: len(head) + 3], body)))
 
 
+def tail(attempt: int) -> bytes:
+    """The longest tail of a pod that does not exist, in a whole request."""
+    body = json.dumps({**TAIL, "attempt": attempt, "lines": "x" * LONGEST}).encode()
+    return f"POST /log HTTP/1.1\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+
+
 async def answered(server: Server, sent: list[bytes]) -> None:
-    """Send these to the server, each on a connection of its own, and then hear whether it still answers."""
+    """Send these to the server, each on a connection of its own, and then hear whether it still answers. No answer
+    tells of a bug."""
     port = await server.start("127.0.0.1", 0)
     try:
         for one in sent:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(one)
             writer.write_eof()
+            heard = b""
             try:
-                while await reader.read(1 << 16):
-                    pass
+                while more := await reader.read(1 << 16):
+                    heard += more
             except ConnectionError:
                 pass
+            assert b"HTTP/1.1 500 " not in heard, heard
             writer.close()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")
@@ -83,13 +93,13 @@ def test_a_supervisor_answers_on_after_any_requests(sent: list[bytes]) -> None:
 
     async def play() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: raised.append(context))
-        await answered(rendezvous_server(register, tails.take), sent)
+        await answered(rendezvous_server(register, tails.take), [*sent, *map(tail, range(MOST + 2))])
         await answered(status_server(lambda: {"task": "chief-0", "step": 4}, {}), sent)
 
     asyncio.run(play())
     assert raised == []
     assert rendezvous.generation == 0
-    assert len(tails.text()) <= MOST * LONGEST_REQUEST
+    assert len(tails.text()) == MOST * LONGEST
 
 
 @fuzzed(50)
