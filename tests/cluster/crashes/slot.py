@@ -33,7 +33,7 @@ _numbers = itertools.count()
 class Played:
     """One life: its story, what befell which step (None: nothing), and what came of it.
 
-    `steps`: all its steps, and those of the operator. `wrong`: what must not be.
+    `steps`: all its steps, and those of the operator. `struck`: whether it was befallen. `wrong`: what must not be.
     """
 
     story: str
@@ -78,6 +78,7 @@ class Slot:
         self._lives = {life.name: life for life in lives}
         self._counts: Counter[tuple[str, Step]] = Counter()
         self._watches: list[tuple[Step, Watched]] = []
+        self._aimed: list[tuple[Played, Watched]] = []
         self._stale: dict[str, str] = {}
         self._proxy.calls.clear()
         self._proxy.rule = self._rule
@@ -89,6 +90,8 @@ class Slot:
             self._proxy.rule = lambda call: None
             with self._lock:
                 self._operator.kill()
+        for life, watched in self._aimed:
+            life.struck = watched.struck  # the watch began, and the event may not have come
         for life in lives:
             life.steps += [replace(step, event=n) for step, watched in self._watches for n in range(watched.events)]
             if "a bug in dtjob" in log.read_text():
@@ -124,6 +127,7 @@ class Slot:
         if life.found() is not None:
             life.delete()
         life.nothing_left()
+        played.outcome.events |= self._events(life.uids)  # what a new operator has told meanwhile
         played.outcome.made = self._made(played.name)
         if wanted is not None:
             played.wrong += differences(played.outcome, wanted, played.what)
@@ -166,6 +170,7 @@ class Slot:
                 found = verdict(life.what, aim, lambda what=life.what: self._kill(what))
                 if isinstance(found, Watched):
                     self._watches.append((step, found))
+                    self._aimed.append((life, found))
                 return found
         if step.method == "LIST" and (version := self._stale.pop(step.resource, None)):
             return AsOf(version)

@@ -98,6 +98,8 @@ class Watched:
     whole: int | None = None
     then: Literal["cut", "silent", "expired"] = "cut"
     events: int = 0
+    struck: bool = False
+    """Whether an event has come after `whole` of them, so that this has happened."""
 
 
 Verdict = int | Answer | Callable[[], None] | Lost | Hangs | AsOf | Watched | None
@@ -209,7 +211,8 @@ class ApiProxy:
         async for chunk in answer.content.iter_any():
             *lines, rest = (rest + chunk).split(b"\n")
             for line in lines:
-                if watched.events != watched.whole:
+                watched.struck = watched.events == watched.whole
+                if not watched.struck:
                     watched.events += 1
                     await response.write(line + b"\n")
                 elif watched.then == "cut":
