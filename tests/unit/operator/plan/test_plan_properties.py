@@ -106,7 +106,7 @@ DEEP = int(os.environ.get("DTJOB_SIMULATED_LIVES", "0"))
 
 SETTINGS = settings(
     # The first of an ending is the simplest life, in which nothing happens.
-    max_examples=DEEP // len(ENDINGS) or 11,
+    max_examples=-(-DEEP // len(ENDINGS)) or 11,
     stateful_step_count=40 if DEEP else 20,
     deadline=None,
     # To shorten a failing life takes ten minutes and gigabytes. So it is printed as it is.
