@@ -13,6 +13,13 @@ from tools.cluster.rest import Object
 LOOK_SECONDS = 0.5
 
 
+def writes(pod: Object) -> bool:
+    """Whether this is a chief that has not ended: it may write checkpoints, also while it is being deleted."""
+    return (
+        labels.task_id(pod) == "chief-0" and running(pod) and pod["status"].get("phase") not in ("Succeeded", "Failed")
+    )
+
+
 class Sightings:
     """Looks during its `with` block. `pods`, `operators` and `jobs` are those of the last look, by name. `broken` lists
     what must not have happened."""
@@ -64,6 +71,10 @@ class Sightings:
         for (job, task), count in tasks.items():
             if count > 1:
                 self._note(f"{count} pods of {job}'s {task} run at once")
+        writers = Counter(labels.of(pod)[labels.JOB_NAME] for pod in self.pods.values() if writes(pod))
+        for job, count in writers.items():
+            if count > 1:
+                self._note(f"{count} chiefs of {job} run at once, be they deleted or not")
         for name, job in self.jobs.items():
             before, self._last[name] = self._last.get(name), job
             self._check_job(name, job.get("status", {}), (before or {}).get("status", {}))
