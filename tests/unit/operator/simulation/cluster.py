@@ -204,6 +204,8 @@ class SimulatedCluster:
         if self.fail_next is not None:
             error, self.fail_next = self.fail_next, None
             raise error
+        if self.failing or self.refusing:
+            self.rules.calls_fail(self.clock())
         if what in self.failing:
             raise self.failing[what]
         for begins, error in self.refusing.items():

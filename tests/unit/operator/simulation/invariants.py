@@ -4,7 +4,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
@@ -34,6 +34,8 @@ HEARD_WITHIN = timedelta(seconds=0.2)
 """So long after an end or a change the operator may still do what was decided before that was heard of."""
 RAN_FOR_A_WHILE = timedelta(seconds=42)
 """So long after all tasks have run again an incident is over at the latest. Times in the status are whole seconds."""
+FAILED_WITHIN = timedelta(minutes=10)
+"""So long after calls that failed for some time the operator may still go on without them."""
 REFUSED_AT_MOST, IN_SECONDS = 3, 10
 """So often may one object be asked for in vain in that time."""
 
@@ -55,6 +57,8 @@ class Rules:
         """The newest checkpoint by directory (`Facts.directory`)."""
         self.tampered: set[str] = set()
         """Uids of pods whose labels somebody has edited: the operator may see them late, or not at all."""
+        self._failed_at = datetime.min.replace(tzinfo=UTC)
+        """When calls failed last that fail for some time."""
         self._refused: dict[str, list[datetime]] = defaultdict(list)
         self._gone: dict[str, tuple[datetime, Manifest]] = {}
         """When a job or a PodGroup went, and how it was then."""
@@ -120,6 +124,7 @@ class Rules:
             (term,) = affinity["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
             follows = term["labelSelector"]["matchLabels"][labels.ATTEMPT]
             assert int(follows) in {attempt_of(one, chief) for one in said}, "the evaluator follows an earlier chief"
+        self._check_alone(made, now)
         if made.task == chief:
             self._check_writers(made)
         for one, facts in self._pods(made.job_name, made.job_uid):
@@ -153,6 +158,15 @@ class Rules:
             if _uid(one) in self.tampered:
                 continue
             assert not trains or facts.group == made.group, f"{one['metadata']['name']} of another group trains"
+
+    def _check_alone(self, made: Facts, now: datetime) -> None:
+        """No other pod of the task lives that is not deleted, unless calls have failed again and again."""
+        if made.job_uid in self.forged or now - self._failed_at <= FAILED_WITHIN:
+            return
+        for one, facts in self._pods(made.job_name, made.job_uid):
+            lives = not (facts.keeps_a_place or ended(one) or "deletionTimestamp" in one["metadata"])
+            alone = facts.task != made.task or not lives or _uid(one) in self.tampered
+            assert alone, f"{one['metadata']['name']} lives on beside its successor"
 
     def _check_writers(self, made: Facts) -> None:
         """No other pod that has not ended is the chief of this job, or writes the same directory."""
@@ -282,6 +296,10 @@ class Rules:
         self._refused[what] = [*recent, now]
         if self.strict:
             assert len(recent) < REFUSED_AT_MOST, f"{what} is refused for the {len(recent) + 1}th time in a short while"
+
+    def calls_fail(self, now: datetime) -> None:
+        """Some calls fail for some time."""
+        self._failed_at = now
 
     def operator_restarted(self) -> None:
         """A new process knows nothing of what was refused."""

@@ -8,9 +8,10 @@ import pytest
 
 from dtjob.api.job import KIND
 from dtjob.api.spec.scheduling import GangProvider
-from dtjob.objects import gangs
+from dtjob.objects import gangs, labels
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
+from tests.unit.operator.simulation.api import copied
 from tests.unit.operator.simulation.invariants import HEARD_WITHIN
 from tests.unit.operator.simulation.operator import World
 
@@ -109,3 +110,17 @@ def test_a_pod_may_be_made_that_was_written_ahead_just_before_the_status_was_for
     create(world, member)
     with pytest.raises(AssertionError, match="is not written ahead"):
         create(world, member, LATER)
+
+
+def test_a_pod_is_not_made_while_an_earlier_one_of_its_task_lives(world: World) -> None:
+    again = copied(world.pods[POD])
+    again["metadata"]["labels"][labels.ATTEMPT] = "1"
+    again["metadata"]["name"] = POD.removesuffix("0") + "1"
+    attempts = builders.remembered({"worker-1": 1})
+    world.cluster.change(KIND, "digits", lambda one: one["status"].update(attempts))
+    world.cluster.change("Pod", POD, lambda one: one["metadata"]["labels"].pop(labels.SERVING))
+    with pytest.raises(AssertionError, match="lives on beside its successor"):
+        create(world, again)
+    world.cluster.change("Pod", POD, lambda one: one.update(status=builders.running()))
+    world.cluster.ask_to_delete("Pod", POD)
+    create(world, again)
