@@ -72,9 +72,9 @@ class Sightings:
             if count > 1:
                 self._note(f"{count} pods of {job}'s {task} run at once")
         writers = Counter(labels.of(pod)[labels.JOB_NAME] for pod in self.pods.values() if writes(pod))
-        for job, count in writers.items():
+        for owner, count in writers.items():
             if count > 1:
-                self._note(f"{count} chiefs of {job} run at once, be they deleted or not")
+                self._note(f"{count} chiefs of {owner} run at once, be they deleted or not")
         for name, job in self.jobs.items():
             before, self._last[name] = self._last.get(name), job
             self._check_job(name, job.get("status", {}), (before or {}).get("status", {}))

@@ -48,7 +48,8 @@ def answers(draw: st.DrawFn) -> bytes:
     lines = [draw(FIRST_LINES), *(f"{name}: {value}" for name, value in fields)]
     ends = draw(st.sampled_from(("\r\n", "\r\n", "\n")))
     whole = (ends.join(lines) + 2 * ends).encode(errors="surrogatepass") + body
-    return draw(st.sampled_from((whole, whole, whole, whole[: len(whole) // 2], body)))
+    sent: bytes = draw(st.sampled_from((whole, whole, whole, whole[: len(whole) // 2], body)))
+    return sent
 
 
 class Answering(asyncio.Protocol):
@@ -73,20 +74,21 @@ def test_any_answer_is_a_status_or_none(answer: bytes) -> None:
     """Nothing but NoStatus is raised, and a report that is kept is bounded."""
     raised: list[Any] = []
 
-    async def play() -> dict[str, Any] | None:
+    async def play() -> dict[str, Any] | str:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: raised.append(context))
         server = await loop.create_server(lambda: Answering(answer), "127.0.0.1", 0)
         try:
             return await read_status("127.0.0.1", server.sockets[0].getsockname()[1], answer_seconds=60.0)
         except NoStatus as error:
-            assert error.reason in ("BadAnswer", "NoAnswer"), error
-            return None
+            return error.reason
         finally:
             server.close()
 
     found = asyncio.run(play())
     assert raised == []
-    if found is not None:
+    if isinstance(found, str):
+        assert found in ("BadAnswer", "NoAnswer")
+    else:
         assert TOO_LONG not in answer
         assert len(json.dumps(read_report(found))) <= LONGEST

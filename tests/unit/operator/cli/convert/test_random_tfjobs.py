@@ -30,7 +30,9 @@ def test_a_changed_tfjob_is_refused_in_words_or_its_result_is_valid(
     try:
         made = convert(changed, program=program).manifest
     except CannotConvert as error:
-        assert str(error)
+        words = str(error)
     else:
+        words = "valid"
         assert problems(with_a_name(made)) == [], json.dumps(changed)
+    assert words
     assert changed == given, "the TFJob was changed"
