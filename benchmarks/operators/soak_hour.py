@@ -44,9 +44,12 @@ FILL_SECONDS = 7200.0
 """Until all jobs run, beside much other work."""
 CHANGES = 10
 """Jobs that end or are deleted in a minute, and workers that fail."""
+ENOUGH_MINUTES = 3
+"""In which some new job whose supervisor answers has run."""
 FIRST_REPORT_SECONDS = 60.0
 """In which a new job has told of its progress, on a busy machine."""
-COUNTED = ("megabytes", "sockets", "tasks", "queue")
+STEADY, RESTLESS = ("megabytes", "tasks"), ("sockets", "queue")
+"""What the operator holds all the time, and what comes and goes within seconds."""
 _TASKS = "tasks"
 _COUNT_TASKS = f"""
 import asyncio, signal
@@ -275,10 +278,13 @@ def first_reports(run: dict[str, float], told: dict[str, float], waiting: Collec
 
 
 def faults(rows: Sequence[Row]) -> list[str]:
-    """What grew, and a late report."""
-    found = grown(rows, COUNTED)
+    """What grew, a late report, and reports that no longer come: a new job that answers comes about once a minute."""
+    found = grown(rows, STEADY, slack=0) + grown(rows, RESTLESS)
     if (latest := rows[-1]["latest"]) > FIRST_REPORT_SECONDS:
         found.append(f"a job waited {latest:.0f} s for its first report")
+    third = len(rows) // 3
+    if third >= ENOUGH_MINUTES and rows[-1]["reports"] == rows[-third - 1]["reports"]:
+        found.append(f"no new job has told of its progress in the last {third} minutes")
     return found
 
 
@@ -289,7 +295,7 @@ def _say(rows: Sequence[Row]) -> None:
 
 
 def main() -> None:
-    """Exit with 1 if something grew, or a report was late."""
+    """Exit with 1 if something grew, or a report was late or did not come."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", type=int, default=10_000)
     parser.add_argument("--workers", type=int, default=8, help="of each job, beside its chief")
