@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint directory that others and broken disks have changed, as Hypothesis makes it up.
 
-A run begins with a whole checkpoint, with none, or with words about it.
+A run begins with a whole checkpoint, with none if there is none, or with words about it.
 """
 
 import shutil
@@ -103,27 +103,43 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def spared(here: Path, whole: Path) -> list[int]:
+    """The steps of which both files have their bytes as before."""
+
+    def same(name: str) -> bool:
+        return (here / name).is_file() and (here / name).read_bytes() == (whole / name).read_bytes()
+
+    return [step for step in STEPS if same(f"ckpt-{step}{DATA_SUFFIX}") and same(f"ckpt-{step}{INDEX}")]
+
+
 @fuzzed(40)
 @given(damaged=st.lists(damages, min_size=1, max_size=3))
 def test_a_run_begins_with_a_whole_checkpoint_or_says_why_not(whole: Path, damaged: list[Damage]) -> None:
-    """Never with one whose parts are not of one save."""
+    """Never with one whose parts are not of one save, nor with an older one or none while a newer one is whole."""
     here = whole.parent / "here"
     shutil.rmtree(here, ignore_errors=True)
     shutil.copytree(whole, here)
     for damage in damaged:
         damage(here)
+    left = spared(here, whole)
     settings = Checkpoint(str(here))
     task = Task("test", "default", "uid", "chief", 0, checkpoint=settings)
     saves: Any = SimpleNamespace(_here=SimpleNamespace(task=task, log=lambda *_, **__: None))
-    found, said = None, str(here)
+    found, error = None, None
     writing = writer.Writer(task, settings, lambda **_: None, print)
     try:
         found = Saves._newest(saves, writing)
-    except CheckpointError as error:
-        said = str(error)
+    except CheckpointError as raised:
+        error = str(raised)
     finally:
         writing.owner.release()
-    assert str(here) in said
+    assert spared(here, whole) == left, "a whole checkpoint is gone"
+    if error is not None:
+        assert str(here) in error
+        assert not (left and "none of its" in error), f"{left} can be read: {error}"
+    elif left:
+        assert found is not None, f"training begins anew beside {left}"
+        assert int(found.name.rpartition("-")[2]) >= left[-1], f"{found.name} is older than {left[-1]}"
     if found is not None:
         values = {float(one) for name in ("v", "w") for one in found.array(name).ravel()}
         assert values == {float(found.state["step"])}
