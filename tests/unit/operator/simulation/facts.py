@@ -26,6 +26,8 @@ class Facts:
     supervised: bool
     group: str = ""
     """The ConfigMap with its cluster spec."""
+    sub_path: str = ""
+    """Where in the claim; empty for its root."""
 
     @classmethod
     def of(cls, pod: Manifest) -> "Facts":
@@ -40,7 +42,9 @@ class Facts:
         for one in pod["spec"]["containers"][0].get("env") or ():
             cluster = one.get("valueFrom", {}).get("configMapKeyRef", {}).get("name", cluster)
         attempt = -1 if is_placeholder(pod["metadata"]["name"]) else topology.attempt_of(pod)
-        return cls(uid, found[labels.JOB_NAME], labels.task_id(pod), attempt, claim, supervised, cluster)
+        mounts = {one["name"]: one for one in pod["spec"]["containers"][0].get("volumeMounts") or ()}
+        below = mounts.get("checkpoints", {}).get("subPath", "")
+        return cls(uid, found[labels.JOB_NAME], labels.task_id(pod), attempt, claim, supervised, cluster, below)
 
     @property
     def keeps_a_place(self) -> bool:
@@ -49,8 +53,8 @@ class Facts:
 
     @property
     def directory(self) -> str:
-        """What its checkpoints are kept in: the claim, or the pod alone."""
-        return self.claim or f"{self.job_uid}/{self.task}/{self.attempt}"
+        """What its checkpoints are kept in: a directory of the claim, or the pod alone."""
+        return f"{self.claim}:{self.sub_path}" if self.claim else f"{self.job_uid}/{self.task}/{self.attempt}"
 
 
 class AllFacts(dict[str, Facts]):
@@ -68,6 +72,14 @@ class AllFacts(dict[str, Facts]):
     def names(self, job_name: str) -> dict[str, str]:
         """Names of all pods that were made for jobs of this name, by uid."""
         return self._by_job.get(job_name, {})
+
+
+def directory_named(job: Manifest) -> tuple[str | None, str]:
+    """The claim for its checkpoints that a manifest names, None if it names none, and the directory in there."""
+    storage = job["spec"].get("checkpoint", {}).get("storage", {})
+    made = f"{job['metadata']['name']}-checkpoints" if "volumeClaimTemplate" in storage else None
+    claim = storage.get("volume", {}).get("persistentVolumeClaim", {}).get("claimName", made)
+    return claim, storage.get("subPath", "")
 
 
 def attempt_of(status: dict[str, Any], task: str) -> int:

@@ -25,7 +25,15 @@ from dtjob.plan.seen.children import ended, facts_of
 from tests.unit.operator import documented
 from tests.unit.operator.phase_said import phase_said_by
 from tests.unit.operator.simulation.accounting import Accounts
-from tests.unit.operator.simulation.facts import AllFacts, Facts, attempt_of, is_suspended, sized_job, told_to_end
+from tests.unit.operator.simulation.facts import (
+    AllFacts,
+    Facts,
+    attempt_of,
+    directory_named,
+    is_suspended,
+    sized_job,
+    told_to_end,
+)
 from tests.unit.operator.simulation.told import check_story, check_time_spent
 
 Objects = Mapping[tuple[str, str], Manifest]
@@ -127,6 +135,8 @@ class Rules:
         self._check_alone(made, now)
         if made.task == chief:
             self._check_writers(made)
+        if made.task == chief or made.claim is not None:
+            _check_directory(job, made)
         for one, facts in self._pods(made.job_name, made.job_uid):
             resolves = facts.task == made.task and labels.SERVING in labels.of(one) and not _dns_gone(one)
             assert not resolves or _uid(one) in self.tampered, (
@@ -333,6 +343,13 @@ class Rules:
         named = ((uid, self._objects.get(("Pod", name))) for uid, name in self._facts.names(job_name).items())
         there = [(one, self._facts[uid]) for uid, one in named if one is not None and _uid(one) == uid]
         return [(one, facts) for one, facts in there if job_uid in (None, facts.job_uid)]
+
+
+def _check_directory(job: Manifest, made: Facts) -> None:
+    """The pod mounts the directory of the claim that its job names, so that no other job's pods write there unless
+    that job names the same one."""
+    found, named = (made.claim, made.sub_path), directory_named(job)
+    assert found == named, f"{made.task} keeps its checkpoints in {found}, and its job names {named}"
 
 
 def check_conditions(status: dict[str, Any]) -> None:

@@ -10,9 +10,11 @@ from dtjob.api.job import KIND
 from dtjob.api.spec.scheduling import GangProvider
 from dtjob.objects import gangs, labels
 from dtjob.objects.manifest import Manifest
+from dtjob.plan.actions import Event
 from tests.unit.operator import builders
 from tests.unit.operator.simulation.api import copied
 from tests.unit.operator.simulation.invariants import HEARD_WITHIN
+from tests.unit.operator.simulation.life.stage import SHARED_CLAIM
 from tests.unit.operator.simulation.operator import World
 
 POD_GROUP = gangs.KINDS[GangProvider.KUBERNETES]
@@ -24,6 +26,20 @@ LATER = HEARD_WITHIN + timedelta(seconds=0.01)
 def world() -> Iterator[World]:
     """A job in a gang, with its pods."""
     with World(builders.job(scheduling={"gang": {"provider": "Kubernetes"}})) as world:
+        world.run(1)
+        yield world
+
+
+@pytest.fixture
+def sharing() -> Iterator[World]:
+    """Two jobs that keep their checkpoints in one claim, each in a directory of its own, with their pods."""
+    storage = {"volume": {"persistentVolumeClaim": {"claimName": SHARED_CLAIM}}}
+    jobs = [
+        builders.job(name=name, uid=name, checkpoint={"storage": {**storage, "subPath": name}}, failurePolicy={})
+        for name in ("digits", "other")
+    ]
+    with World(jobs[0], strict=True) as world:
+        world.apply(jobs[1])
         world.run(1)
         yield world
 
@@ -124,3 +140,23 @@ def test_a_pod_is_not_made_while_an_earlier_one_of_its_task_lives(world: World) 
     world.cluster.change("Pod", POD, lambda one: one.update(status=builders.running()))
     world.cluster.ask_to_delete("Pod", POD)
     create(world, again)
+
+
+def test_a_pod_mounts_no_other_directory_of_a_shared_claim_than_its_job_names(sharing: World) -> None:
+    chief = sharing.pods["other-chief-0-0"]
+    sharing.cluster.remove("Pod", "other-chief-0-0")
+    create(sharing, chief)
+    (mount,) = (one for one in chief["spec"]["containers"][0]["volumeMounts"] if one["name"] == "checkpoints")
+    del mount["subPath"]
+    with pytest.raises(AssertionError, match="its job names"):
+        create(sharing, chief)
+
+
+def test_a_promise_is_not_kept_by_the_checkpoint_of_another_job_on_the_claim(sharing: World) -> None:
+    rules = sharing.cluster.rules
+    rules.saved[SHARED_CLAIM + ":digits"] = 50
+    first, other = (sharing.cluster.objects[KIND, name] for name in ("digits", "other"))
+    promise = Event("Warning", "Restarting", "training goes on from the checkpoint at step 50 or a later one")
+    rules.check_event(first, promise)
+    with pytest.raises(AssertionError, match="nothing holds that"):
+        rules.check_event(other, promise)

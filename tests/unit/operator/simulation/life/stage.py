@@ -28,7 +28,7 @@ MAY_FAIL_ALONE = ("create Workload", "patch ", "repair ", "delete Pod")
 STRATEGIES = ("Default", "MultiWorkerMirrored", "MultiWorkerMirrored", "ParameterServer")
 
 SHARED_CLAIM = "shared"
-"""Jobs of any name may mount it."""
+"""Jobs of any name may mount it, each at a directory of its own or at the root."""
 RETENTIONS = ("Retain", "Delete")
 """Of claims that the operator makes."""
 
@@ -42,6 +42,8 @@ def jobs(draw: st.DrawFn, name: str = "digits", uid: str = builders.JOB_UID, **w
     volume: Any = wanted.get("volume") or draw(st.sampled_from((None, claim, *RETENTIONS, {"emptyDir": {}})))
     storage = {"volumeClaimTemplate": builders.CLAIM_TEMPLATE, "retention": volume}
     storage = storage if volume in RETENTIONS else {"volume": volume}
+    if volume and draw(st.booleans()):
+        storage["subPath"] = name
     more: dict[str, Any] = {"checkpoint": {"storage": storage}} if volume else {}
     program = draw(st.booleans()) if "program" not in wanted else wanted["program"]
     may_lack_a_chief = strategy == "MultiWorkerMirrored" or (strategy == "ParameterServer" and not program)
