@@ -45,7 +45,7 @@ FILL_SECONDS = 7200.0
 CHANGES = 10
 """Jobs that end or are deleted in a minute, and workers that fail."""
 ENOUGH_MINUTES = 3
-"""In which some new job whose supervisor answers has run."""
+"""In so many minutes, at least one new job with an answering supervisor runs."""
 FIRST_REPORT_SECONDS = 60.0
 """In which a new job has told of its progress, on a busy machine."""
 STEADY, RESTLESS = ("megabytes", "tasks"), ("sockets", "queue")
@@ -278,7 +278,7 @@ def first_reports(run: dict[str, float], told: dict[str, float], waiting: Collec
 
 
 def faults(rows: Sequence[Row]) -> list[str]:
-    """What grew, a late report, and reports that no longer come: a new job that answers comes about once a minute."""
+    """What grew, a late report, and no report for long: a new job that answers comes about each minute."""
     found = grown(rows, STEADY, slack=0) + grown(rows, RESTLESS)
     if (latest := rows[-1]["latest"]) > FIRST_REPORT_SECONDS:
         found.append(f"a job waited {latest:.0f} s for its first report")

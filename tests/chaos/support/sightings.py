@@ -5,6 +5,7 @@ import threading
 from collections import Counter, defaultdict
 
 from dtjob.objects import labels
+from dtjob.plan.seen.children import ended
 from tests.chaos.support.bed import JOBS, Bed
 from tests.chaos.support.patience import is_outage
 from tests.e2e.jobs.support.training_job import running
@@ -14,10 +15,8 @@ LOOK_SECONDS = 0.5
 
 
 def writes(pod: Object) -> bool:
-    """Whether this is a chief that has not ended: it may write checkpoints, also while it is being deleted."""
-    return (
-        labels.task_id(pod) == "chief-0" and running(pod) and pod["status"].get("phase") not in ("Succeeded", "Failed")
-    )
+    """Whether the pod is a chief that may write checkpoints. A chief that is being deleted may, until it has ended."""
+    return labels.task_id(pod) == "chief-0" and running(pod) and not ended(pod)
 
 
 class Sightings:
@@ -74,7 +73,7 @@ class Sightings:
         writers = Counter(labels.of(pod)[labels.JOB_NAME] for pod in self.pods.values() if writes(pod))
         for owner, count in writers.items():
             if count > 1:
-                self._note(f"{count} chiefs of {owner} run at once, be they deleted or not")
+                self._note(f"{count} chiefs of {owner} may write at once")
         for name, job in self.jobs.items():
             before, self._last[name] = self._last.get(name), job
             self._check_job(name, job.get("status", {}), (before or {}).get("status", {}))

@@ -33,7 +33,7 @@ _numbers = itertools.count()
 class Played:
     """One life: its story, what befell which step (None: nothing), and what came of it.
 
-    `steps`: all its steps, and those of the operator. `struck`: whether it was befallen. `wrong`: what must not be.
+    `steps`: all its steps, and those of the operator. `struck`: whether that has happened. `wrong`: what must not be.
     """
 
     story: str

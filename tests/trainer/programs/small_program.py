@@ -78,7 +78,7 @@ def group() -> None:
             os._exit(75)
         if TASK == "chief-0":
             step += 1
-            # in place, as write_text empties the file first: a chief that is killed there leaves no step to read
+            # in place: write_text empties the file first, and a chief that is killed then leaves no step
             os.pwrite(counter, f"{step:012}".encode(), 0)
     for peer in peers:
         peer.sendall(b"done")

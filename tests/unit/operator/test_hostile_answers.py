@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dtjob.plan.seen.report import read_report
 from dtjob.status_client import LONGEST, NoStatus, read_status
 from tests.unit.fuzzed import TEXTS, VALUES, fuzzed
+from tests.unit.operator.answering import saying, serving
 
 FIRST_LINES = st.sampled_from((
     "HTTP/1.1 200 OK", "HTTP/1.1 200 OK", "HTTP/1.1 200 OK", "HTTP/1.1 200", "HTTP/1.0 200 OK", "HTTP/1.1 100 Continue",
@@ -52,22 +53,6 @@ def answers(draw: st.DrawFn) -> bytes:
     return sent
 
 
-class Answering(asyncio.Protocol):
-    """Answers the first request on a connection so, and closes it."""
-
-    def __init__(self, answer: bytes) -> None:
-        self._answer = answer
-        self._transport: asyncio.Transport
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._transport.write(self._answer)
-        self._transport.close()
-
-
 @fuzzed(60)
 @given(answer=answers())
 def test_any_answer_is_a_status_or_none(answer: bytes) -> None:
@@ -75,15 +60,12 @@ def test_any_answer_is_a_status_or_none(answer: bytes) -> None:
     raised: list[Any] = []
 
     async def play() -> dict[str, Any] | str:
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: raised.append(context))
-        server = await loop.create_server(lambda: Answering(answer), "127.0.0.1", 0)
-        try:
-            return await read_status("127.0.0.1", server.sockets[0].getsockname()[1], answer_seconds=60.0)
-        except NoStatus as error:
-            return error.reason
-        finally:
-            server.close()
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: raised.append(context))
+        async with serving(saying(answer)) as port:
+            try:
+                return await read_status("127.0.0.1", port, answer_seconds=60.0)
+            except NoStatus as error:
+                return error.reason
 
     found = asyncio.run(play())
     assert raised == []

@@ -4,40 +4,13 @@
 import asyncio
 import gzip
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
 
 import pytest
 
 from dtjob.controller.stored_fields import deeper_than
 from dtjob.local.processes.addresses import free_ports
 from dtjob.status_client import DEEPEST, LONGEST, NoStatus, parse_report, read_status
-
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-@asynccontextmanager
-async def serving(serve: Serve) -> AsyncIterator[int]:
-    """A server for which `serve` answers each connection; its port."""
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            await serve(reader, writer)
-        writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-
-
-def saying(answer: bytes) -> Serve:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(answer)
-
-    return serve
+from tests.unit.operator.answering import Serve, saying, serving
 
 
 def ok(body: bytes, *headers: str) -> bytes:

@@ -10,6 +10,7 @@ import logging
 import os
 from copy import deepcopy
 from datetime import timedelta
+from math import ceil
 from typing import Any
 
 import pytest
@@ -106,7 +107,7 @@ DEEP = int(os.environ.get("DTJOB_SIMULATED_LIVES", "0"))
 
 SETTINGS = settings(
     # The first of an ending is the simplest life, in which nothing happens.
-    max_examples=-(-DEEP // len(ENDINGS)) or 11,
+    max_examples=ceil(DEEP / len(ENDINGS)) or 11,
     stateful_step_count=40 if DEEP else 20,
     deadline=None,
     # To shorten a failing life takes ten minutes and gigabytes. So it is printed as it is.

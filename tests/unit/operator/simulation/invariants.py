@@ -43,7 +43,7 @@ HEARD_WITHIN = timedelta(seconds=0.2)
 RAN_FOR_A_WHILE = timedelta(seconds=42)
 """So long after all tasks have run again an incident is over at the latest. Times in the status are whole seconds."""
 FAILED_WITHIN = timedelta(minutes=10)
-"""So long after calls that failed for some time the operator may still go on without them."""
+"""So long after calls have failed for some time, a pod may still live beside its successor."""
 REFUSED_AT_MOST, IN_SECONDS = 3, 10
 """So often may one object be asked for in vain in that time."""
 
@@ -170,7 +170,7 @@ class Rules:
             assert not trains or facts.group == made.group, f"{one['metadata']['name']} of another group trains"
 
     def _check_alone(self, made: Facts, now: datetime) -> None:
-        """No other pod of the task lives that is not deleted, unless calls have failed again and again."""
+        """No other pod of the task lives, but those being deleted. While calls fail, and soon after, it may."""
         if made.job_uid in self.forged or now - self._failed_at <= FAILED_WITHIN:
             return
         for one, facts in self._pods(made.job_name, made.job_uid):
@@ -308,7 +308,7 @@ class Rules:
             assert len(recent) < REFUSED_AT_MOST, f"{what} is refused for the {len(recent) + 1}th time in a short while"
 
     def calls_fail(self, now: datetime) -> None:
-        """Some calls fail for some time."""
+        """Note that some calls fail now, and that not only one of them does."""
         self._failed_at = now
 
     def operator_restarted(self) -> None:

@@ -55,8 +55,8 @@ def tail(attempt: int) -> bytes:
 
 
 async def answered(server: Server, sent: list[bytes]) -> None:
-    """Send these to the server, each on a connection of its own, and then hear whether it still answers. No answer
-    tells of a bug."""
+    """Send these to the server, each on a connection of its own, and then hear whether it still answers. HTTP 500
+    is the answer to a bug, and fails."""
     port = await server.start("127.0.0.1", 0)
     try:
         for one in sent:
