@@ -123,7 +123,10 @@ def _told(error: BaseException) -> tuple[str, str]:
 
 
 def line_of(error: BaseException) -> str:
-    """The first line of the message that says more than the place. Empty if the message is empty."""
+    """The first line of the message that says more than the place, and then the notes. Empty if the message is empty.
+
+    A line that is too long is cut before its notes: they say what to write instead.
+    """
     if is_of_own_steps(error):
         return OWN_STEPS
     if isinstance(error, SystemExit) and (of_argparse := line_of_argparse(error)):
@@ -133,7 +136,8 @@ def line_of(error: BaseException) -> str:
     said = next((line for line in lines if not _NO_NEWS.match(line)), lines[0] if lines else "")
     notes = "; ".join(getattr(error, "__notes__", ()))
     longest = LONGEST_OF_OURS if isinstance(error, TrainerError) else LONGEST_LINE
-    return _cut(said + (f" ({notes})" if notes and "\n" not in notes else ""), longest)
+    noted = f" ({notes})" if notes and "\n" not in notes else ""
+    return _cut(_cut(said, max(longest - len(noted), longest // 2)) + noted, longest)
 
 
 def described(error: BaseException, begun_in: Path, *, trained: bool = False) -> dict[str, Any]:

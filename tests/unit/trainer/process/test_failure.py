@@ -171,6 +171,7 @@ SHAPES = "x (None, 8), y (None, 7), and gives (None, 3)"
         (ValueError(STATEFUL), "(set stateful=False, use layers of Keras 3, or set strategy: Default to train in one "
                                "process)"),
         (ValueError("Dimensions must be equal, but are 7 and 3 for '{{node sub}}'\nmore"), f"({SHAPES})"),
+        (ValueError("shapes " * LONGEST_LINE), f"… ({SHAPES})"),
         (named("NotFoundError")(f"{OF_A_DATA_WORKER}/data/a.csv; No such file"), "replicaSpecs.data.template too)"),
         (named("NotFoundError")("/data/a.csv; No such file"), "No such file"),
         (InternalError(f"{NCCL}remote process exited"), "exited"),
