@@ -67,6 +67,17 @@ E = {  # of rows x, y [8, 4], ids i [8], images p and weights w [4, 4]
     "transposed": lambda x, y, i, p, w: tf.reduce_sum(tf.transpose(x) * tf.range(8.0), 1),
     "views": lambda x, y, i, p, w: tf.subtract(*tf.split(tf.concat([x, y], 0) ** 2, 2)),
     "stacked views": lambda x, y, i, p, w: tf.reduce_mean(tf.stack([x, y]) ** 2, [0, 2]),
+    "compared with repeated thresholds": lambda x, y, i, p, w: tf.reduce_mean(
+        tf.tile(tf.reshape(x[:, 0], [1, -1]), [4, 1])
+        * tf.cast(tf.tile(w[:, :1], [1, number_of(x)]) < tf.tile(tf.reshape(y[:, 0], [1, -1]), [4, 1]), tf.float32),
+        0,
+    ),
+    "one threshold repeated": lambda x, y, i, p, w: (
+        tf.reshape(x[:, 0], [1, -1]) * tf.tile(w[:1, :1], [1, number_of(x)])
+    ),
+    "broadcast to columns": lambda x, y, i, p, w: (
+        tf.reshape(x[:, 0], [1, -1]) * tf.broadcast_to(w[:1, :1], [1, number_of(x)]) + tf.fill([1, number_of(y)], 0.5)
+    ),
     "tiled": lambda x, y, i, p, w: tf.reduce_mean(tf.tile(x, [2, 1]) * tf.concat([y, x], 0), 0),
     "beside each other": lambda x, y, i, p, w: tf.concat([x, tf.ones([number_of(x), 1]), y], 1),
     "unstacked": lambda x, y, i, p, w: tf.unstack(x, axis=1)[1] * tf.split(y, 2, 1)[0][:, 0],

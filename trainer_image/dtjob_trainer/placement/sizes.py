@@ -50,10 +50,10 @@ def of_sizes(tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], at
     assert first is not None
     of_rows = [i for i, each in enumerate(inputs) if kinds.kind(each) is Kind.ROWS]
     is_shape = op_type in rules.SHAPES and sizes == [rules.SHAPES[op_type]]
-    shape = graphs.shape_in(inputs[sizes[0]]) if is_shape else tf.TensorShape(None)
-    makes = bool(shape.rank) and shape[0] is None
     widens = op_type == "Tile" and sizes == [1] and bool(inputs[0].shape.rank) and inputs[0].shape[0] == 1
-    if (makes or widens) and (not of_rows or (op_type == "BroadcastTo" and of_rows == [0])):
+    shape = graphs.shape_in(inputs[sizes[0]]) if is_shape or widens else tf.TensorShape(None)
+    makes = bool(shape.rank) and shape[0] is None
+    if makes and (not of_rows or (op_type == "BroadcastTo" and of_rows == [0])):
         return kinds.put_all(make(inputs), Placement(Kind.ROWS, first.blocks, first.units))
     if op_type in rules.SIZED and of_rows:
         outputs = axes.decide(axes.Call(op_type, inputs, attrs))
