@@ -60,6 +60,7 @@ OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
     ("package", "strategy", "counts", "devices", "cases"),
     [
         ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, OFTEN),
+        ("tf_keras", "Mirrored", {"chief": 1}, 3, "summed_loss"),
         *(
             pytest.param(package, strategy, counts, devices, cases, marks=pytest.mark.slow)
             for package, strategy, counts, devices, cases in (

@@ -34,6 +34,11 @@ LOSS_SCALED = in_training(
     does="A loss is not divided by the number of replicas.",
     gone="have the loss of one device on several replicas",
 )
+SUMS_SHOWN = in_training(
+    "tf_keras.src.engine.compile_utils:tf",
+    does="The value shown for a loss that is a sum is not multiplied by the number of replicas.",
+    gone="show the losses of one device on several replicas",
+)
 REDUCTION = in_training(
     "tf_keras:losses.Loss._get_reduction",
     does="A loss in a replica's step may take a mean.",

@@ -58,11 +58,11 @@ def averages_of_one_device() -> contextlib.AbstractContextManager[None]:
     TensorFlow divides by the number of replicas, so that the sum over replicas is right. In a replica's step losses
     are one device's already.
     """
-    return hooks.during(AVERAGES, _OneDevice)
+    return hooks.during(AVERAGES, OneDevice)
 
 
-class _OneDevice:
-    """TensorFlow's module `distribute_lib`, where a loss is computed as on one device."""
+class OneDevice:
+    """TensorFlow's module `distribute_lib`, or `tensorflow` itself, where a loss is computed as on one device."""
 
     num_replicas_in_sync = 1
 
@@ -71,6 +71,11 @@ class _OneDevice:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._own, name)
+
+    @property
+    def distribute(self) -> Any:
+        """The module `tf.distribute`."""
+        return OneDevice(self._own.distribute)
 
     def get_strategy(self) -> Any:
         """The strategy, or what says that there is one replica."""

@@ -40,6 +40,7 @@ def of_global_batch() -> Iterator[None]:
     """While this lasts, tf_keras's losses in a replica's step are one device's; elsewhere they stay what they are."""
     with (
         hooks.during(framework.LOSS_SCALED, hooks.around(losses.unscaled)),
+        hooks.during(framework.SUMS_SHOWN, losses.OneDevice),
         hooks.during(framework.REDUCTION, hooks.around(_reduction_of)),
         layers.by_rows(tf_keras.layers.Layer, "tf_keras"),
         losses.averages_of_one_device(),
