@@ -52,6 +52,13 @@ E = {  # of rows x, y [8, 4], ids i [8], images p and weights w [4, 4]
         tf.nn.sparse_softmax_cross_entropy_with_logits(tf.range(number_of(x)), queries(x, y))
     ),
     "one of all rows": lambda x, y, i, p, w: tf.one_hot(tf.range(number_of(x)), number_of(x)) @ y,
+    "one for each pair of rows": lambda x, y, i, p, w: tf.eye(number_of(x), number_of(x)) * queries(x, y),
+    "zeros for each pair of rows": lambda x, y, i, p, w: tf.zeros([number_of(x), number_of(y)]) + queries(x, y),
+    "shape of each pair of rows": lambda x, y, i, p, w: tf.reduce_mean(
+        tf.reshape(queries(x, y), tf.concat([tf.zeros([0], tf.int32), tf.shape(x)[:1], tf.shape(y)[:1]], 0)) ** 2,
+        axis=1,
+        keepdims=True,
+    ),
     "differences of rows": lambda x, y, i, p, w: tf.reduce_mean(tf.abs(x[:, :1] - tf.transpose(x[:, :1])) ** 2, 1),
     "rows that are larger": lambda x, y, i, p, w: tf.cast(x[:, :1] > tf.transpose(y[:, :1]), tf.float32),
     "weights": lambda x, y, i, p, w: tf.nn.tanh(x @ w),

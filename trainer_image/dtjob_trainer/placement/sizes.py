@@ -93,8 +93,14 @@ def _arithmetic(
         whole = make(totals, name=None)
     if op_type not in rules.OF_WHOLE_NUMBERS or not all(each.dtype.is_integer for each in whole.outputs):
         return whole
+    begins = 0
+    if op_type in ("Pack", "ConcatV2"):  # a shape, of which only the first dimension can be rows
+        begins = next((i for i, each in enumerate(inputs) if each.shape.num_elements() != 0), 0)
+        if begins not in sizes:
+            return whole
+        inputs = [each if i == begins else total for i, (each, total) in enumerate(zip(inputs, totals, strict=True))]
     made = make(inputs)
-    keeps = op_type in rules.KEEPS_SIZE and sizes[0] == 0
+    keeps = op_type in rules.KEEPS_SIZE and sizes[0] == begins
     place = kinds.of(inputs[sizes[0]])
     for output, total in zip(made.outputs, whole.outputs, strict=True):
         units = place.units if keeps and place is not None else None
