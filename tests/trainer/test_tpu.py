@@ -67,7 +67,7 @@ def test_a_batch_that_does_not_divide_by_the_replicas_is_refused(tmp_path: Path)
     ) as run:
         run.start()
         assert run["chief-0"].exit_code() == 1
-        assert "a batch of 33 examples does not divide by the 2 replicas" in run["chief-0"].output()
+        assert "a batch size of 33 does not divide by the 2 replicas" in run["chief-0"].output()
 
 
 @pytest.mark.parametrize("data", ["arrays", pytest.param("distributed", marks=pytest.mark.slow)])

@@ -33,8 +33,11 @@ OTHER_STEP = (
 class SynchronousEngine(Engine):
     """Runs steps of a built model on every replica of a synchronous strategy (or in one process)."""
 
-    fills_up = False
-    """Whether batches are filled up until they divide by the replicas, so that a replica's rows may all be fill."""
+    on_tpu = False
+    """Whether the replicas are those of a TPU, of which each has rows."""
+
+    each_has_all = False
+    """Whether each replica has all rows of a batch."""
 
     def __init__(self, trained: TrainedModel, group: Group, watched: Collection[Phase] = ()) -> None:
         super().__init__(trained, group, watched)
@@ -46,7 +49,7 @@ class SynchronousEngine(Engine):
         """The static numbers of rows, by source. The number is open for a source that is not here."""
         self._apart: dict[int, bool] = {}  # by a function that runs several steps in one call, whether it must not
         asynchronous = not tf.config.experimental.get_synchronous_execution()  # which a program may want on CPUs, too
-        self.overlaps = self.fills_up or asynchronous or bool(tf.config.get_visible_devices("GPU"))
+        self.overlaps = self.on_tpu or asynchronous or bool(tf.config.get_visible_devices("GPU"))
         self._measured: deque[float] = deque(maxlen=MEASUREMENTS)  # the seconds of a step
         self._busy, self._counted = 0.0, 0
         self._at_end: Any = None
@@ -178,7 +181,7 @@ class SynchronousEngine(Engine):
         try:
             return self._function(phase, source).get_concrete_function()
         except Exception as error:
-            if self.group.replicas > 1 or self.fills_up or source.rows is None or id(source) in self._rows:
+            if self.group.replicas > 1 or self.on_tpu or source.rows is None or id(source) in self._rows:
                 raise
             self._rows[id(source)] = source.rows
             del self._functions[phase, id(source)]
@@ -210,11 +213,12 @@ class SynchronousEngine(Engine):
 
     def _step(self, body: Callable[..., Any], source: Source) -> Callable[[Any, Any, Any], Any]:
         """In the graph: one step of all replicas of this task, of its inputs, how many count, and the batch's size."""
-        may_be_empty = source.may_be_empty or self.fills_up
+        may_be_empty = source.may_be_empty and not self.on_tpu
         rows = self._rows.get(id(source))
 
         def on_examples(examples: Any, total: Any, *decoded: Any) -> Any:
-            return body(Shard(self.group.replicas, examples, total, may_be_empty, source.whole), *decoded)
+            whole = (True,) * len(tf.nest.flatten(decoded)) if self.each_has_all else source.whole
+            return body(Shard(self.group.replicas, examples, total, may_be_empty, whole), *decoded)
 
         # data stays outside: XLA takes no strings, and would take in all arrays from which rows are gathered
         compute = tf.function(on_examples, autograph=False, jit_compile=True) if self.trained.by_xla else on_examples
@@ -236,7 +240,7 @@ class SynchronousEngine(Engine):
         """Whether each step that Python gives its batch is a call of its own. Row numbers of several batches are given
         in one call, unless callbacks see each step."""
         seen = phase in self.watched and self.steps_per_call == 1
-        return self._one_at_a_time or bool(source.whole) or not source.numbered or self.fills_up or seen
+        return self._one_at_a_time or bool(source.whole) or not source.numbered or self.on_tpu or seen
 
     def _on_replicas(self, replica: Callable[..., Any], inputs: Any, count: Any, whole: tuple[bool, ...]) -> Any:
         """Run `replica` of each replica's rows and how many of them count."""
@@ -258,7 +262,7 @@ class SynchronousEngine(Engine):
     def _on_host(self) -> contextlib.AbstractContextManager[Any]:
         """Have what follows done in the host's memory, where data is: a GPU would be given all of it for a part, and
         waited for at each step. A TPU has no host within its steps."""
-        return contextlib.nullcontext() if self.fills_up else tf.device("CPU:0")
+        return contextlib.nullcontext() if self.on_tpu else tf.device("CPU:0")
 
 
 OnHost = Callable[[], contextlib.AbstractContextManager[Any]]

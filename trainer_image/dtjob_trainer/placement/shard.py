@@ -25,6 +25,11 @@ class Shard:
     whole: tuple[bool, ...] = ()
     """By part of the batch, whether every replica has all rows of the part. Empty: they share all parts."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether replicas share the rows of any part."""
+        return not self.whole or not all(self.whole)
+
     def mean(self, value: Any) -> Any:
         """This replica's part of the mean over the global batch; `value` is a mean over this replica's rows."""
         return value * tf.cast(self.examples, value.dtype) / tf.cast(self.total, value.dtype)

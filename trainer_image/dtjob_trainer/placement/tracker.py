@@ -299,7 +299,8 @@ def tracing(shard: Shard, data: Any) -> Iterator[Tracker | None]:
         yield None
         return
     tracker = Tracker(shard)
-    tracker.note_rows(data)
+    if shard.is_shared:
+        tracker.note_rows(data)
     with setting(_current, tracker):
         yield tracker
 
