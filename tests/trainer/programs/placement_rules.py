@@ -59,6 +59,18 @@ E = {  # of rows x, y [8, 4], ids i [8], images p and weights w [4, 4]
         axis=1,
         keepdims=True,
     ),
+    "shape with its entries exchanged": lambda x, y, i, p, w: (
+        tf.transpose(tf.zeros(tf.gather(tf.shape(x), [1, 0])) + tf.transpose(x)) * y
+    ),
+    "zeros in each row": lambda x, y, i, p, w: tf.zeros([tf.shape(x)[-1]]) + tf.ones([tf.gather(tf.shape(x), 1)]) * x,
+    "part of a shape": lambda x, y, i, p, w: (
+        tf.ones(tf.slice(tf.shape(x), [1], [1])) + tf.ones(tf.shape(x)[:1])[:, None] * x
+    ),
+    "one row for each half": lambda x, y, i, p, w: tf.tile(w[:1], [number_of(x) // 2, 1]) + x[: number_of(x) // 2],
+    "one row fewer": lambda x, y, i, p, w: tf.zeros([number_of(x) - 1, 1]) + x[1:] - x[:-1],
+    "rows times rows": lambda x, y, i, p, w: (
+        tf.zeros([number_of(x) * number_of(y), 1]) + tf.reshape(queries(x, y), [-1, 1])
+    ),
     "differences of rows": lambda x, y, i, p, w: tf.reduce_mean(tf.abs(x[:, :1] - tf.transpose(x[:, :1])) ** 2, 1),
     "rows that are larger": lambda x, y, i, p, w: tf.cast(x[:, :1] > tf.transpose(y[:, :1]), tf.float32),
     "weights": lambda x, y, i, p, w: tf.nn.tanh(x @ w),

@@ -90,12 +90,9 @@ OF_SIZES = _names("Shape ShapeN Size")
 LEFT_ALONE = _names("Assert PrintV2 StringFormat NoOp Rank BroadcastGradientArgs BroadcastArgs")
 """Nothing is computed of what they give, or it is the same for all rows."""
 
-OF_WHOLE_NUMBERS = _names(
-    """
-    Add AddV2 Sub Mul FloorDiv FloorMod Minimum Maximum Neg Cast Identity StridedSlice Pack ConcatV2 ExpandDims Reshape
-    Prod Sum Slice GatherV2 Squeeze StopGradient Max Min
-    """
-)
-"""Of sizes they make sizes: one is computed of this replica's rows, beside one of all rows."""
-KEEPS_SIZE = _names("Cast Identity StridedSlice Pack ConcatV2 ExpandDims Reshape Squeeze")
-"""What they give begins with the size that they are given, where that is their first input."""
+KEEPS_SIZE = _names("Cast Identity ExpandDims Reshape Squeeze StopGradient")
+"""What they give is the size that they are given, or begins with it."""
+JOINS = _names("Pack ConcatV2")
+"""Make a vector of others' entries, as a shape of its dimensions."""
+TAKES = _names("StridedSlice Slice GatherV2")
+"""Take entries of a vector, as dimensions of a shape."""

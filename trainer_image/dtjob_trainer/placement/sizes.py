@@ -5,6 +5,7 @@ that of all rows."""
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.frameworks import graphs
@@ -64,7 +65,7 @@ def of_sizes(tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], at
     totals = [tracker.same(each) if i in sizes else each for i, each in enumerate(inputs)]
     if of_rows:
         return tracker.by_rules(make, op_type, totals, attrs)
-    return _arithmetic(tracker, make, op_type, inputs, totals, sizes)
+    return _arithmetic(tracker, make, axes.Call(op_type, inputs, attrs), totals, sizes)
 
 
 def _positions(tracker: "Tracker", make: Make, inputs: list[Any]) -> Any:
@@ -75,13 +76,10 @@ def _positions(tracker: "Tracker", make: Make, inputs: list[Any]) -> Any:
     return kinds.put_all(make(moved), ROWS)
 
 
-def _arithmetic(
-    tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], totals: list[Any], sizes: list[int]
-) -> Any:
-    """A number that is made of sizes: a whole one stays a size, beside one device's; any other is one device's."""
-    begin = tf.get_static_value(inputs[1]) if op_type == "StridedSlice" and sizes == [0] else None
-    if begin is not None and (int(begin[0]) > 0 or int(begin[0]) < -1):  # which leaves the first entry out
-        return make(inputs)
+def _arithmetic(tracker: "Tracker", make: Make, call: axes.Call, totals: list[Any], sizes: list[int]) -> Any:
+    """A number that is made of sizes. It stays a size if what the replicas have adds up to what one device has, and, in
+    a vector, if it is the first entry. Any other is one device's."""
+    op_type, inputs = call.op_type, list(call.inputs)
     if op_type == "Unpack":
         made = make(inputs)
         with tracker.within(Mode.OFF):
@@ -89,25 +87,53 @@ def _arithmetic(
         first = kinds.of(inputs[0])
         kinds.put(made.outputs[0], Placement(Kind.SIZE, first.blocks, first.units, whole[0]))  # type: ignore
         return made
+    taken = _taken(call) if op_type in rules.TAKES and sizes == [0] else None
+    if taken is not None and 0 not in taken:
+        return make(inputs)  # entries that are alike everywhere
     with tracker.within(Mode.OFF):
         whole = make(totals, name=None)
-    if op_type not in rules.OF_WHOLE_NUMBERS or not all(each.dtype.is_integer for each in whole.outputs):
-        return whole
     begins = 0
-    if op_type in ("Pack", "ConcatV2"):  # a shape, of which only the first dimension can be rows
+    if op_type in rules.JOINS:  # a shape, of which only the first dimension can be rows
         begins = next((i for i, each in enumerate(inputs) if each.shape.num_elements() != 0), 0)
-        if begins not in sizes:
-            return whole
         inputs = [each if i == begins else total for i, (each, total) in enumerate(zip(inputs, totals, strict=True))]
+        stays = begins in sizes
+    elif op_type in rules.TAKES:
+        stays = taken is not None and taken[0] == 0 and 0 not in taken[1:]
+    else:
+        stays = op_type in rules.KEEPS_SIZE or (op_type == "Mul" and len(sizes) == 1) or op_type == "Prod"
+    place = kinds.of(inputs[begins if op_type in rules.JOINS else sizes[0]])
+    if not stays or place is None or not all(each.dtype.is_integer for each in whole.outputs):
+        return whole
+    units, blocks = place.units, place.blocks
+    if op_type in ("Mul", "Prod"):
+        factor = tf.get_static_value(inputs[1 - sizes[0]]) if op_type == "Mul" else None
+        known = units is not None and factor is not None and factor.ndim == 0
+        units, blocks = (units * int(factor), blocks) if known else (None, 1)  # type: ignore
     made = make(inputs)
-    keeps = op_type in rules.KEEPS_SIZE and sizes[0] == begins
-    place = kinds.of(inputs[sizes[0]])
     for output, total in zip(made.outputs, whole.outputs, strict=True):
-        units = place.units if keeps and place is not None else None
-        blocks = place.blocks if keeps and place is not None else 1
-        if op_type == "Mul" and place is not None and len(sizes) == 1:
-            factor = tf.get_static_value(inputs[1 - sizes[0]])
-            if factor is not None and factor.ndim == 0 and place.units is not None:
-                units, blocks = place.units * int(factor), place.blocks
         kinds.put(output, Placement(Kind.SIZE, blocks, units, total))
     return made
+
+
+def _taken(call: axes.Call) -> list[int] | None:
+    """Which entries of a vector an operation of `rules.TAKES` gives. None if this is not known."""
+    count = call.inputs[0].shape.num_elements()
+    given = [tf.get_static_value(each) for each in call.inputs[1:]]
+    if count is None or any(value is None for value in given):
+        return None
+    entries = np.arange(count)
+    try:
+        if call.op_type == "GatherV2":
+            taken = entries[given[0]]
+        elif call.op_type == "Slice":
+            begin, size = (int(value[0]) for value in given)
+            taken = entries[begin:][: size if size >= 0 else None]
+        elif call.bits("ellipsis_mask") or call.bits("new_axis_mask"):
+            return None
+        else:
+            begin, end, stride = (int(value[0]) for value in given)
+            first, last = (None if call.bits("begin_mask") else begin), (None if call.bits("end_mask") else end)
+            taken = entries[begin] if call.bits("shrink_axis_mask") else entries[first:last:stride]
+    except IndexError:  # TensorFlow says what is wrong
+        return None
+    return [int(entry) for entry in np.ravel(taken)]
