@@ -5,6 +5,7 @@ or 0 (one stands in) and 8. Prints the differences of values and gradients by na
 import json
 import sys
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -30,6 +31,22 @@ def number_of(rows):
 
 def queries(x, y):
     return tf.matmul(x, y, transpose_b=True)
+
+
+@tf.custom_gradient
+def scaled_by_largest(a, b):
+    largest = tf.reduce_max(a)
+    return largest * b[:1], lambda dy: (tf.zeros_like(a), tf.pad(largest * dy, [[0, 3], [0, 0]]))
+
+
+@tf.custom_gradient
+def turned(a):
+    return a * 1.0, lambda dy: dy / tf.norm(dy)
+
+
+@tf.custom_gradient
+def centred(a):
+    return a * 1.0, lambda dy: dy - tf.reduce_mean(dy, 0)
 
 
 E = {  # of rows x, y [8, 4], ids i [8], images p and weights w [4, 4]
@@ -70,6 +87,34 @@ E = {  # of rows x, y [8, 4], ids i [8], images p and weights w [4, 4]
     "one row fewer": lambda x, y, i, p, w: tf.zeros([number_of(x) - 1, 1]) + x[1:] - x[:-1],
     "rows times rows": lambda x, y, i, p, w: (
         tf.zeros([number_of(x) * number_of(y), 1]) + tf.reshape(queries(x, y), [-1, 1])
+    ),
+    "gradient of its own by weights": lambda x, y, i, p, w: scaled_by_largest(y, w),
+    "gradient of its own with a norm": lambda x, y, i, p, w: turned(x) * y,
+    "gradient of its own with a mean": lambda x, y, i, p, w: centred(x) * y,
+    "gradient of its own of a sum": lambda x, y, i, p, w: centred(tf.reduce_sum(x, 0)[None]) * w,
+    "temporal classes": lambda x, y, i, p, w: keras.ops.ctc_loss(
+        keras.ops.ones((number_of(x), 2), "int32"), x[:, :, None] * w, 2 * tf.ones_like(i), 4 * tf.ones_like(i)
+    )[:, None],
+    "positions from one": lambda x, y, i, p, w: tf.reduce_sum(1.0 / tf.cast(tf.range(1, number_of(x)), tf.float32)) * w,
+    "every second position": lambda x, y, i, p, w: tf.gather(x, tf.range(0, number_of(x), 2)) * w[0],
+    "whole part of a mean": lambda x, y, i, p, w: w * tf.cast(tf.cast(tf.reduce_mean(x * 10), tf.int32), tf.float32),
+    "mean of whole numbers": lambda x, y, i, p, w: w * tf.cast(tf.reduce_mean(i * 10), tf.float32),
+    "hardest part": lambda x, y, i, p, w: (
+        tf.reduce_mean(tf.math.top_k(x[:, 0], tf.cast(tf.reduce_max(x) * 5, tf.int32)).values) * w
+    ),
+    "complex": lambda x, y, i, p, w: (
+        tf.abs(tf.reduce_sum(tf.cast(x, tf.complex64), 0) + (1 + 0j)) * w
+        + tf.abs(tf.reduce_mean(tf.signal.fft(tf.cast(x, tf.complex64))))
+    ),
+    "diagonals": lambda x, y, i, p, w: tf.linalg.diag_part(tf.transpose(x) @ y, k=(-1, 1), padding_value=5.0),
+    "rows second": lambda x, y, i, p, w: tf.einsum("ij,bi->j", w, x),
+    "row of all": lambda x, y, i, p, w: tf.broadcast_to(x[:, 0], [number_of(x), number_of(x)]) * queries(x, y),
+    "shape of both": lambda x, y, i, p, w: (
+        tf.ones(tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(y))) * tf.broadcast_to(x, [number_of(x), 4])
+    ),
+    "several rows in one": lambda x, y, i, p, w: tf.reshape(x, [-1, 8]) ** 2 + tf.reshape(y, [number_of(x) // 2, 8]),
+    "views beside each other": lambda x, y, i, p, w: (
+        tf.reduce_sum(tf.reshape(tf.concat([x, y], 0), [number_of(x), 2, 4]) ** 2, 1) * w[0]
     ),
     "differences of rows": lambda x, y, i, p, w: tf.reduce_mean(tf.abs(x[:, :1] - tf.transpose(x[:, :1])) ** 2, 1),
     "rows that are larger": lambda x, y, i, p, w: tf.cast(x[:, :1] > tf.transpose(y[:, :1]), tf.float32),

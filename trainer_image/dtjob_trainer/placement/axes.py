@@ -149,7 +149,8 @@ def _reduction(call: Call) -> Any:
         return None
     if 0 not in axes:
         return call.places[0]
-    return PARTIAL if call.op_type in ("Sum", "Mean") else None
+    divides = call.op_type == "Mean" and not kinds.has_fractions(call.inputs[0].dtype)
+    return PARTIAL if call.op_type in ("Sum", "Mean") and not divides else None
 
 
 def _matmul(call: Call) -> Any:
@@ -188,20 +189,26 @@ def _einsum(call: Call) -> Any:
 
 
 def _reshape(call: Call) -> Any:
+    """No entry of the first dimension may be of several rows, or of several blocks."""
     place, (before, shape) = call.places.get(0), call.inputs
     asked, size = graphs.shape_in(shape), kinds.of(shape)
     if place is None or not asked.rank or asked[0] is not None or not before.shape.rank:
         return None
-    if size is None and _first_entry(shape) != -1:
-        return None  # a number that nobody knows to be that of these rows
     had, inner = list(before.shape)[1:], list(asked)[1:]
+    wide, narrow = (math.prod(each for each in sizes if each is not None) for sizes in (had, inner))
+    if not wide or not narrow or (size is None and _first_entry(shape) != -1):
+        return None  # a number that nobody knows to be that of these rows
     if None not in [*inner, *had]:
-        wide, narrow = math.prod(had), math.prod(inner)
-        units = None if place.units is None or not narrow else place.units * Fraction(wide, narrow)
-        return Placement(Kind.ROWS, place.blocks, units) if wide and narrow else None
+        units = None if place.units is None else place.units * Fraction(wide, narrow)
+        divides = wide % narrow == 0 if units is None else (units / place.blocks).denominator == 1
+        return Placement(Kind.ROWS, place.blocks, units) if divides else None
     if size is not None and (size.units, size.blocks) == (place.units, place.blocks):
         return place
-    return Placement(Kind.ROWS, place.blocks, None) if size is None or None not in inner else None
+    if None in inner:
+        divides = size is None and place.blocks == 1 and inner.count(None) <= had.count(None)
+    else:
+        divides = wide % narrow == 0
+    return Placement(Kind.ROWS, place.blocks, None) if divides else None
 
 
 def _first_entry(shape: Any) -> int | None:
@@ -219,10 +226,10 @@ def _concat(call: Call) -> Any:
     if axis != [0]:
         return call.places[0] if call.blocks_agree else None
     found = list(call.places.values())
-    if any(each.units not in (None, each.blocks) for each in found):
+    if any(each.units != each.blocks for each in found):  # blocks are equally long
         return None
     blocks = sum(each.blocks for each in found)
-    return Placement(Kind.ROWS, blocks, None if any(each.units is None for each in found) else Fraction(blocks))
+    return Placement(Kind.ROWS, blocks, Fraction(blocks))
 
 
 def _pack(call: Call) -> Any:

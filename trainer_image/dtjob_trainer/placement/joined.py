@@ -20,9 +20,19 @@ Adjoint = Callable[[Any], Any]
 
 def sums(parts: Sequence[Any]) -> list[Any]:
     """The sums over the replicas of tensors, by one exchange; no gradient flows through."""
-    wide = [tf.cast(tf.stop_gradient(part), _SUMMED_AS.get(part.dtype, part.dtype)) for part in parts]
-    totals = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, wide)
-    return [tf.cast(total, part.dtype) for total, part in zip(totals, parts, strict=True)]
+    totals = tf.distribute.get_replica_context().all_reduce(
+        tf.distribute.ReduceOp.SUM, [_to_sum(tf.stop_gradient(part)) for part in parts]
+    )
+    return [
+        tf.complex(*tf.unstack(total)) if part.dtype.is_complex else tf.cast(total, part.dtype)
+        for total, part in zip(totals, parts, strict=True)
+    ]
+
+
+def _to_sum(part: Any) -> Any:
+    if part.dtype.is_complex:  # which strategies do not reduce
+        return tf.stack([tf.math.real(part), tf.math.imag(part)])
+    return tf.cast(part, _SUMMED_AS.get(part.dtype, part.dtype))
 
 
 def first_only(value: Any) -> Any:
@@ -35,7 +45,7 @@ def first_only(value: Any) -> Any:
     def once(part: Any) -> Any:
         return _of_first(part), lambda gradient: kinds.put(_of_first(gradient), PARTIAL)
 
-    return kinds.put(once(value) if value.dtype.is_floating else _of_first(value), PARTIAL)
+    return kinds.put(once(value) if kinds.has_fractions(value.dtype) else _of_first(value), PARTIAL)
 
 
 def _of_first(value: Any) -> Any:
@@ -63,20 +73,32 @@ def rows(value: Any, before: Any, mine: Any, after: Any, adjoint: Adjoint) -> An
     """
     there = tf.shape(value)[0]
 
-    def whole(part: Any) -> Any:
-        return _padded(part[:mine], before, after)
-
-    @tf.custom_gradient  # type: ignore[untyped-decorator]
-    def own(gradient: Any) -> Any:
-        found = _padded(gradient[before : before + mine], 0, there - mine)
-        return found, lambda gradient: kinds.put(whole(gradient), PARTIAL)
-
     @tf.custom_gradient  # type: ignore[untyped-decorator]
     def joined(part: Any) -> Any:
-        every = tf.ensure_shape(sums([whole(part)])[0], [None, *part.shape[1:]])
-        return every, lambda gradient: kinds.put(own(adjoint(gradient)), ROWS)
+        every = tf.ensure_shape(sums([_padded(part[:mine], before, after)])[0], [None, *part.shape[1:]])
+        return every, lambda gradient: kinds.put(own_rows(adjoint(gradient), there, before, mine, after), ROWS)
 
     return joined(_as_wide_everywhere(value))
+
+
+def own_rows(every: Any, there: Any, before: Any, mine: Any, after: Any) -> Any:
+    """This replica's `there` rows of those of all replicas: [N, ...] → [n, ...]. Numbers are as for `rows`."""
+
+    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    def own(every: Any) -> Any:
+        found = _padded(every[before : before + mine], 0, there - mine)
+        return found, lambda gradient: kinds.put(_padded(gradient[:mine], before, after), PARTIAL)
+
+    return own(every)
+
+
+def strings(value: Any, join: Callable[[Any], Any]) -> Any:
+    """The rows of all replicas of strings, which no strategy reduces: `join` joins their letters and lengths."""
+    lengths = tf.strings.length(value)
+    letters = tf.io.decode_raw(value, tf.uint8, fixed_length=tf.reduce_max(lengths) + 1)
+    every, lengths = tf.constant([bytes([letter]) for letter in range(256)]), join(lengths)
+    words = tf.strings.reduce_join(tf.gather(every, tf.cast(join(letters), tf.int32)), -1)
+    return tf.ensure_shape(tf.strings.substr(words, tf.zeros_like(lengths), lengths), value.shape)
 
 
 def _padded(value: Any, before: Any, after: Any) -> Any:

@@ -82,6 +82,11 @@ def kind(tensor: Any) -> Kind | None:
     return None if found is None else found.kind
 
 
+def has_fractions(dtype: Any) -> bool:
+    """Whether numbers of this type are no whole ones, so that parts of a quotient add up to it."""
+    return bool(dtype.is_floating or dtype.is_complex)
+
+
 def is_open(tensor: Any) -> bool:
     """Whether the size of the first dimension of `tensor` is not known."""
     return bool(tensor.shape.rank) and tensor.shape[0] is None

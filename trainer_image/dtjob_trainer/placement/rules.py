@@ -69,6 +69,9 @@ PRODUCTS = _names("Mul MatMul BatchMatMulV2 MulNoNan")
 QUOTIENTS = _names("RealDiv DivNoNan Div")
 """Linear in the first input."""
 
+DIVIDE = QUOTIENTS | {"Mean"}
+"""Of whole numbers, they round."""
+
 _FILLS = _names(
     """
     Fill RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal RandomGammaV3 StatelessRandomUniform
@@ -80,14 +83,11 @@ _FILLS_BY_GENERATOR = _names("StatefulUniform StatefulStandardNormalV2 StatefulT
 SHAPES = dict.fromkeys(_FILLS, 0) | {"BroadcastTo": 1} | dict.fromkeys(_FILLS_BY_GENERATOR, 2)
 """Make a tensor of the shape that this input has."""
 
-DRAWS = _names("RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal RandomGamma")
-"""Draw random numbers with a seed that each replica's operation has for itself."""
-
 SIZED = _TRANSPOSED_CONVOLUTIONS | _names("Reshape Tile EnsureShape")
 """Take a size of this replica's rows beside them."""
 
 OF_SIZES = _names("Shape ShapeN Size")
-LEFT_ALONE = _names("Assert PrintV2 StringFormat NoOp Rank BroadcastGradientArgs BroadcastArgs")
+LEFT_ALONE = _names("Assert PrintV2 StringFormat NoOp Rank BroadcastGradientArgs")
 """Nothing is computed of what they give, or it is the same for all rows."""
 
 KEEPS_SIZE = _names("Cast Identity ExpandDims Reshape Squeeze StopGradient")

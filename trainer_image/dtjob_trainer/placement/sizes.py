@@ -54,13 +54,19 @@ def of_sizes(tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], at
     widens = op_type == "Tile" and sizes == [1] and bool(inputs[0].shape.rank) and inputs[0].shape[0] == 1
     shape = graphs.shape_in(inputs[sizes[0]]) if is_shape or widens else tf.TensorShape(None)
     makes = bool(shape.rank) and shape[0] is None
-    if makes and (not of_rows or (op_type == "BroadcastTo" and of_rows == [0])):
+    if makes and op_type == "BroadcastTo":
+        rank = inputs[0].shape.rank
+        if of_rows == [0] and rank == shape.rank:
+            return kinds.put_all(make(inputs), kinds.of(inputs[0]))
+        makes = rank is not None and (rank < shape.rank or inputs[0].shape[0] == 1)  # it does not cover all rows
+    if makes and not of_rows:
         return kinds.put_all(make(inputs), Placement(Kind.ROWS, first.blocks, first.units))
     if op_type in rules.SIZED and of_rows:
         outputs = axes.decide(axes.Call(op_type, inputs, attrs))
         if outputs is not None:
             return kinds.put_all(make(inputs), outputs)
-    if op_type == "Range" and sizes == [1] and first.blocks == 1 and first.units == 1:
+    counts = op_type == "Range" and [tf.get_static_value(each) for each in inputs[::2]] == [0, 1]
+    if counts and sizes == [1] and first.blocks == 1 and first.units == 1:
         return _positions(tracker, make, inputs)
     totals = [tracker.same(each) if i in sizes else each for i, each in enumerate(inputs)]
     if of_rows:
@@ -100,7 +106,8 @@ def _arithmetic(tracker: "Tracker", make: Make, call: axes.Call, totals: list[An
     elif op_type in rules.TAKES:
         stays = taken is not None and taken[0] == 0 and 0 not in taken[1:]
     else:
-        stays = op_type in rules.KEEPS_SIZE or (op_type == "Mul" and len(sizes) == 1) or op_type == "Prod"
+        alike = op_type == "Mul" and len(sizes) == 1 and _rank(inputs[1 - sizes[0]]) <= _rank(inputs[sizes[0]])
+        stays = alike or op_type in rules.KEEPS_SIZE or op_type == "Prod"
     place = kinds.of(inputs[begins if op_type in rules.JOINS else sizes[0]])
     if not stays or place is None or not all(each.dtype.is_integer for each in whole.outputs):
         return whole
@@ -113,6 +120,10 @@ def _arithmetic(tracker: "Tracker", make: Make, call: axes.Call, totals: list[An
     for output, total in zip(made.outputs, whole.outputs, strict=True):
         kinds.put(output, Placement(Kind.SIZE, blocks, units, total))
     return made
+
+
+def _rank(tensor: Any) -> int:
+    return -1 if tensor.shape.rank is None else int(tensor.shape.rank)
 
 
 def _taken(call: axes.Call) -> list[int] | None:

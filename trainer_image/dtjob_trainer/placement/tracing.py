@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from dtjob_trainer.frameworks import graphs, hooks
 from dtjob_trainer.frameworks.functions import left_unconverted
-from dtjob_trainer.placement import kinds, tracker
+from dtjob_trainer.placement import joined, kinds, tracker
 from dtjob_trainer.placement.kinds import OWN, PARTIAL, Kind, Mode, Placement
 from dtjob_trainer.placement.tracker import Tracker
 
@@ -186,15 +186,19 @@ def _recording(own: Function) -> Function:
     def record(
         op_type: Any, output_tensors: Any, input_tensors: Any, backward_function: Any, forward_function: Any = None
     ) -> Any:
-        """An operation with a gradient function of its own."""
-        if tracker.current() is None:
+        """An operation with a gradient function of its own. In a step the function follows the rules, as it did."""
+        current = tracker.current()
+        if current is None:
             return own(op_type, output_tensors, input_tensors, backward_function, forward_function)
         results, sources = ([kinds.of(each) for each in tensors] for tensors in (output_tensors, input_tensors))
+        by_rules = _active() is not None and current.mode is Mode.STEP and all(map(_is_plain, (*sources, *results)))
 
         def take(*given: Any) -> Any:
             found = _active()
             if found is None:
                 return backward_function(*given)
+            if by_rules:
+                return _ruled(found, sources, input_tensors, given, backward_function)
             return _placed(found, sources, results, given, backward_function)
 
         return own(op_type, output_tensors, input_tensors, take, forward_function)
@@ -246,7 +250,7 @@ def _placed(
     with trace.within(Mode.GRADIENT):
         given = _as_they_must_be(trace, outputs, gradients)
         found = take(*given)
-        found = [found] if tf.is_tensor(found) or isinstance(found, tf.IndexedSlices) else list(found)
+        found = list(found) if isinstance(found, list | tuple) else [found]
         by_parts = any(place is not None for place in (*inputs, *outputs))
         partial = any(kinds.kind(_values(each)) is Kind.PARTIAL for each in given)
         untouchable = {id(_values(each)) for each in given if each is not None}
@@ -254,6 +258,42 @@ def _placed(
             _stamped(gradient, by, by_parts or partial, untouchable)
             for gradient, by in zip(found, inputs, strict=False)
         ] + found[len(inputs) :]
+
+
+def _is_plain(place: Placement | None) -> bool:
+    return place is None or place.kind is Kind.PARTIAL or (place.kind is Kind.ROWS and place.blocks == 1)
+
+
+def _ruled(
+    trace: Tracker, inputs: Sequence[Placement | None], tensors: Sequence[Any], given: Sequence[Any], take: Function
+) -> list[Any]:
+    """As `_placed`, of a gradient function that may do anything with rows: it is made by the rules of a step.
+
+    - tensors: the inputs, which have these placements.
+    - given: the gradients by the outputs.
+    """
+    with trace.within(Mode.STEP):
+        found = take(*given)
+        found = list(found) if isinstance(found, list | tuple) else [found]
+        return [
+            _by_input(trace, gradient, place, tensor)
+            for gradient, place, tensor in zip(found, inputs, tensors, strict=False)
+        ] + found[len(inputs) :]
+
+
+def _by_input(trace: Tracker, gradient: Any, place: Placement | None, tensor: Any) -> Any:
+    """One device's `gradient` by a tensor with this placement, as each replica needs it."""
+    if not isinstance(gradient, tf.Tensor) or not kinds.has_fractions(gradient.dtype):
+        return gradient
+    if place is None:
+        return trace.part(gradient)
+    if place.kind is Kind.PARTIAL:
+        return trace.same(gradient)
+    if kinds.kind(gradient) is Kind.ROWS:
+        return gradient
+    whole = trace.same(gradient)
+    with trace.within(Mode.OFF):
+        return kinds.put(joined.own_rows(whole, tf.shape(tensor)[0], *trace.around(tensor, place.units)), place)
 
 
 def _as_they_must_be(trace: Tracker, outputs: Sequence[Placement | None], gradients: Sequence[Any]) -> list[Any]:

@@ -128,7 +128,9 @@ class Tracker:
         return joined.same([kinds.put(self.shard.mean(tensor), PARTIAL)], self.adjoint)[0]
 
     def _joined(self, tensor: Any, place: Placement) -> Any:
-        if tensor.dtype == tf.string or tensor.shape.rank is None:
+        if tensor.dtype == tf.string:
+            return joined.strings(tensor, lambda part: self.same(kinds.put(part, place)))
+        if tensor.shape.rank is None:
             return tensor
         blocks, units = place.blocks, place.units
         part = tensor
@@ -170,7 +172,7 @@ class Tracker:
     def drawn_alike(self, op_type: str, attrs: Any) -> Any:
         """The attributes of an operation of which no input is placed. Random numbers that belong to no rows are the
         same on all replicas: the number of the draw in the step is their seed beside that of the program."""
-        if op_type not in rules.DRAWS or self.mode is not Mode.STEP or not attrs or not attrs["seed"].i:
+        if self.mode is not Mode.STEP or not attrs or "seed2" not in attrs or not (attrs["seed"].i or attrs["seed2"].i):
             return attrs
         self._draws += 1
         return {**attrs, "seed2": type(attrs["seed2"])(i=self._draws)}
@@ -201,7 +203,7 @@ class Tracker:
             return self._of_own(make, inputs)
         if Kind.SIZE in found:
             return sizes.of_sizes(self, make, op_type, inputs, attrs)
-        if Kind.PARTIAL in found and Kind.ROWS not in found and _stays_partial(op_type, inputs):
+        if Kind.PARTIAL in found and Kind.ROWS not in found and _stays_partial(op_type, inputs, attrs):
             if op_type in rules.ADDITIVE:
                 terms = len(inputs) - (op_type == "ConcatV2")  # the last input of which is an axis
                 inputs = [*self._summands(inputs[:terms]), *inputs[terms:]]
@@ -214,7 +216,7 @@ class Tracker:
             return sizes.of_rows(self, make, op_type, inputs)
         outputs = axes.decide(axes.Call(op_type, inputs, attrs))
         if outputs is None:
-            return make([self.same(each) for each in inputs])
+            return make([self.same(each) for each in inputs], attrs=self.drawn_alike(op_type, attrs))
         return kinds.put_all(make(self._counted(op_type, inputs) if outputs is PARTIAL else inputs), outputs)
 
     def _summands(self, inputs: Sequence[Any]) -> list[Any]:
@@ -227,7 +229,7 @@ class Tracker:
         """The inputs of an operation that sums over rows: a mean is a part of one device's, and a padding row
         counts nothing."""
         with self.within(Mode.OFF):
-            first = inputs[0]
+            at, first = next((i, each) for i, each in enumerate(inputs) if kinds.kind(each) is Kind.ROWS)
             place = kinds.of(first)
             assert place is not None
             if op_type == "Mean":
@@ -237,7 +239,7 @@ class Tracker:
                 kept = tf.cast(self.shard.examples > 0, first.dtype)
             else:
                 return inputs
-            return [kinds.put(first * kept, place), *inputs[1:]]
+            return [*inputs[:at], kinds.put(first * kept, place), *inputs[at + 1 :]]
 
     def _of_own(self, make: Make, inputs: list[Any]) -> Any:
         """What a replica's own values make with others: values of its own, or of its rows."""
@@ -314,21 +316,23 @@ def off() -> Iterator[None]:
 
 
 def _is_same(tensor: Any) -> bool:
-    return kinds.of(tensor) is None and (tensor.dtype.is_floating or tensor.dtype.is_integer)
+    return kinds.of(tensor) is None and tensor.dtype not in (tf.bool, tf.string, tf.resource, tf.variant)
 
 
-def _stays_partial(op_type: str, inputs: Sequence[Any]) -> bool:
+def _stays_partial(op_type: str, inputs: Sequence[Any], attrs: Any) -> bool:
     """Whether an operation gives partial values; its inputs are partial, or the same on all replicas."""
     partial = [i for i, each in enumerate(inputs) if kinds.kind(each) is Kind.PARTIAL]
+    fractions = kinds.has_fractions(inputs[0].dtype)
     if op_type in rules.ADDITIVE:
         return True
-    if op_type in rules.LINEAR or op_type in rules.QUOTIENTS:
-        return partial == [0]
     if op_type in rules.PRODUCTS:
         return len(partial) == 1
     if op_type == "Cast":
-        return bool(inputs[0].dtype.is_floating)
-    return op_type == "UnsortedSegmentSum" and partial == [0]
+        return fractions and kinds.has_fractions(tf.as_dtype(attrs["DstT"].type))
+    rounds = op_type in rules.DIVIDE and not fractions
+    fills_up = op_type == "MatrixDiagPartV3" and tf.get_static_value(inputs[2]) != 0
+    linear = op_type in rules.LINEAR or op_type in rules.QUOTIENTS or op_type == "UnsortedSegmentSum"
+    return linear and partial == [0] and not rounds and not fills_up
 
 
 def _inferred(output: Any, places: Sequence[Placement | None], *, layer: bool) -> Placement | None:
