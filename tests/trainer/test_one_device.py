@@ -26,7 +26,10 @@ SOME = (
     "weighted_arrays,summed_loss,masks_and_weights,many_inputs_and_outputs,clipping,accumulation,"
     "accumulation_of_sparse_gradients,loss_scale,several_steps_in_one_call,callbacks"
 )
-PLACED = "gradients_used_otherwise,states_of_losses,rows_in_metrics"
+PLACED = (
+    "gradients_used_otherwise,states_of_losses,rows_in_metrics,metrics_of_all_rows,own_layers_in_wrappers,"
+    "temporal_classes"
+)
 """Steps, losses and metrics that do more with numbers of rows than reduce them."""
 OFTEN = (
     "weighted_arrays,masks_and_weights,accumulation,returned_values,some_other_losses,step_that_makes_variables,"

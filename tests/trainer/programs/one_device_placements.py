@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps, losses and metrics that do more with numbers of their rows than reduce them, as one device has them."""
 
+import numpy as np
 import tensorflow as tf
-from one_device_setup import BATCH, case, compiled, keras, layers, metrics, optimizers, train, x, y
+from one_device_setup import BATCH, case, compiled, keras, layers, metrics, optimizers, sequences, train, x, y
 
 rows, targets = x[:54], y[:54]
 
@@ -155,3 +156,40 @@ def parts_of_unlike_length():
             return self.inner(both["rows"]) + tf.reduce_mean(self.inner(both["beside"]))
 
     return train(compiled(Adds(), optimizers.SGD(0.05), "mse"), of_unlike_length())
+
+
+@case
+def metrics_of_all_rows():
+    """Losses as metrics, metrics along the rows, and labels that are binary in some shares alone."""
+    losses, several = keras.losses, (rows[:, :3] > 0).astype("float32")
+    signs = np.sign(np.round(rows[:, :1]))
+    whole = [losses.MeanSquaredError(name="squares"), losses.BinaryCrossentropy(name="entropy")]
+    whole += [metrics.MeanMetricWrapper(losses.MeanAbsoluteError("sum"), name="sum"), metrics.CosineSimilarity(axis=0)]
+    if hasattr(losses, "dice"):  # Keras 3
+        whole += [losses.Dice(name="overlap"), metrics.MeanMetricWrapper(losses.dice, name="dice")]
+        whole += [losses.Tversky(name="tversky"), metrics.PearsonCorrelation(axis=0)]
+    hinges = [metrics.Hinge(), metrics.SquaredHinge()]
+    return {
+        "several": train(compiled(dense(3), optimizers.SGD(0.05), "mse", metrics=whole), rows, several),
+        "hinges": train(compiled(dense(), optimizers.SGD(0.05), "mse", metrics=hinges), rows, signs),
+    }
+
+
+@case
+def own_layers_in_wrappers():
+    class Centred(layers.Layer):
+        def call(self, inputs):
+            self.add_loss(0.001 * tf.reduce_sum(tf.abs(inputs)))
+            return inputs - tf.reduce_mean(inputs, 0)
+
+    stack = [keras.Input((6, 3)), layers.TimeDistributed(Centred()), layers.Flatten(), layers.Dense(1)]
+    return train(compiled(keras.Sequential(stack), optimizers.SGD(0.05), "mse"), sequences, y)
+
+
+@case
+def temporal_classes():
+    if not hasattr(keras.losses, "CTC"):
+        return None
+    labels = np.stack([np.ones(len(sequences)), np.full(len(sequences), 2)], 1).astype("int32")
+    model = keras.Sequential([keras.Input((6, 3)), layers.Dense(4, "tanh"), layers.Dense(4)])
+    return train(compiled(model, optimizers.SGD(0.05), keras.losses.CTC()), sequences, labels)

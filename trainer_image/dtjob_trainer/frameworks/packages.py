@@ -37,8 +37,20 @@ def function_of(name: str) -> Any:
     return getattr(import_module(module), function)
 
 
+_ROWS = "see whether a metric counts rows"
+
+
 def wrapped_by(metric: Any) -> Any:
     """The function that a metric takes the mean of; None of any other metric."""
-    if any(base.__name__ == "MeanMetricWrapper" and is_of(base) for base in type(metric).__mro__):
-        return read(metric, "_fn", "see whether a metric counts rows")
+    if _is_mean(metric):
+        return read(metric, "_fn", _ROWS)
     return getattr(metric, "_fn", None)
+
+
+def axis_of(metric: Any) -> Any:
+    """The axis, or axes, along which the function of a metric computes: the last one if none is given."""
+    return read(metric, "_fn_kwargs", _ROWS).get("axis", -1) if _is_mean(metric) else -1
+
+
+def _is_mean(metric: Any) -> bool:
+    return any(base.__name__ == "MeanMetricWrapper" and is_of(base) for base in type(metric).__mro__)

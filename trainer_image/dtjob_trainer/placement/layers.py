@@ -13,8 +13,10 @@ from dtjob_trainer.frameworks.functions import left_unconverted
 from dtjob_trainer.placement import kinds, tracker
 from dtjob_trainer.placement.kinds import Kind, Mode
 
-_BY_RULES = (".merging", ".lambda_layer", "tf_op_layer", ".engine.", ".models.")
+_BY_RULES = (".merging", ".lambda_layer", "tf_op_layer")
 """Modules of the packages whose layers hold rows against rows, or run what the program has written."""
+_MODELS = (".engine.", ".models.")
+"""Modules of models, of which each layer is asked by itself."""
 
 
 def by_rows(base: type, package: str) -> AbstractContextManager[None]:
@@ -48,6 +50,9 @@ def _by_rows(package: str, own: Callable[..., Any]) -> Any:
 
 
 def _is_by_rows(layer: Any, package: str) -> bool:
-    module = type(layer).__module__
-    inside = module.startswith(f"{package}.") and not any(part in module for part in _BY_RULES)
+    """Whether `layer`, and each layer in it, is of the package itself."""
+    if any(part in type(layer).__module__ for part in (*_BY_RULES, *_MODELS)):
+        return False
+    modules = [type(each).__module__ for each in keras3.layers_of(layer)]
+    inside = all(each.startswith(f"{package}.") and not any(part in each for part in _BY_RULES) for each in modules)
     return inside and getattr(layer, "activity_regularizer", None) is None

@@ -2,7 +2,7 @@
 """How a model's metrics are updated where several replicas share a batch, or one and the same variables.
 
 The states of metrics are sums of what replicas have (`placement`), so that each metric counts as on one device.
-Keras's own metrics count row by row. Where all that one is given are rows, each replica counts its own.
+Most of Keras's own metrics count row by row. Where all that one is given are rows, each replica counts its own.
 """
 
 import contextlib
@@ -22,6 +22,9 @@ from dtjob_trainer.steps import padding
 
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
 """Whether this is within the update of a metric that is made of others."""
+
+_OF_ALL_ROWS = ("dice", "tversky", "hinge", "squared_hinge")
+"""Functions of the packages that give one number, or whose rows depend on the labels of others."""
 
 Counting = Callable[[Shard, Sequence[Any]], AbstractContextManager[Any]]
 
@@ -61,11 +64,18 @@ class Updates:
             # None: a step that scales its gradients itself
             with contextlib.nullcontext(found) if found is not None else tracker.tracing(shard, given) as found:
                 assert found is not None
-                by_rows = found.mode is Mode.STEP and not self._shared and self._is_own(metric) and _are_rows(given)
-                if not by_rows:
+                by_rows = not self._shared and self._counts_rows(metric) and _are_rows(given)
+                if found.mode is not Mode.STEP or not by_rows:
                     return own(*args, **kwargs)
                 with found.within(Mode.LAYER), padding.kept(found.shard, metric.variables):
                     return own(*args, **kwargs)
+
+    def _counts_rows(self, metric: Any) -> bool:
+        """Whether the package alone says how `metric` counts, and it counts each row by itself."""
+        function = packages.wrapped_by(metric)
+        function = getattr(function, "func", function)  # of functools.partial
+        each = function is None or getattr(function, "__name__", "") not in ("", *_OF_ALL_ROWS)
+        return self._is_own(metric) and each and packages.axis_of(metric) == -1
 
     def _is_own(self, metric: Any) -> bool:
         """Whether the package alone says how `metric` counts."""
