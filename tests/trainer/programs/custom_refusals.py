@@ -31,9 +31,15 @@ class Batches(keras.utils.PyDataset):
 
 def refused(words: list[str], step: Any = step_fn, data: Any = x, variables: Any = built, **options: Any) -> None:
     """`train` must raise a ValueError whose message holds all of `words`."""
+    options = {"total_steps": 5, "batch_size": 4, **options}
+    refuses(words, lambda: dt.train(step, data, variables=variables, **options))
+
+
+def refuses(words: list[str], call: Callable[[], Any]) -> None:
+    """`call` must raise a ValueError whose message holds all of `words`."""
     message = None
     try:
-        dt.train(step, data, variables=variables, **{"total_steps": 5, "batch_size": 4, **options})
+        call()
     except ValueError as error:
         message = str(error)
     assert message is not None, f"not refused: {words}"
@@ -80,6 +86,9 @@ refused(["data", "generator", "from_generator"], data=(x[:4] for _ in range(9)),
 refused(["data", "Batches", "from_generator"], data=Batches(), batch_size=None)
 for endless in (lambda: dataset.repeat()), (lambda: dataset.filter(lambda row: True).repeat()):
     dt.train(step_fn, endless, variables=[built, optimizer], total_steps=7, batch_size=4)
+mapped = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+mapped.compile("sgd", lambda y, y_pred: tf.vectorized_map(tf.reduce_sum, (y_pred - y) ** 2))
+refuses(["vectorized_map", "tf.map_fn"], lambda: dt.fit(mapped, x, x[:, :2], batch_size=4))
 seen = keras.metrics.Sum()  # a metric is state as well
 last = dt.train(
     returns(lambda batch: seen.update_state(tf.ones(tf.shape(batch)[0]))),

@@ -54,6 +54,9 @@ E = {  # of rows x, y [8, 4], ids i [8], images p and weights w [4, 4]
     "mean of each": lambda x, y, i, p, w: tf.reduce_mean((x - y) ** 2, -1),
     "sum over rows": lambda x, y, i, p, w: tf.reduce_sum(x * y, 0),
     "largest": lambda x, y, i, p, w: tf.reduce_max(x, 0),
+    "of all rows by a mapped function": lambda x, y, i, p, w: (
+        dt.over_all_rows(lambda rows: tf.reduce_sum(tf.vectorized_map(tf.reduce_max, rows)), x) * w
+    ),
     "of all rows by a function": lambda x, y, i, p, w: dt.over_all_rows(lambda rows: tf.sort(rows, axis=0), x) * w[0],
     "root of a mean": lambda x, y, i, p, w: tf.sqrt(tf.reduce_mean((x - y) ** 2)),
     "masked mean": lambda x, y, i, p, w: (

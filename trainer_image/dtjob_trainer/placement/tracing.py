@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from dtjob_trainer.errors import StepError
 from dtjob_trainer.frameworks import graphs, hooks
 from dtjob_trainer.frameworks.functions import left_unconverted
 from dtjob_trainer.placement import joined, kinds, tracker
@@ -15,6 +16,8 @@ from dtjob_trainer.placement.kinds import OWN, PARTIAL, Kind, Mode, Placement
 from dtjob_trainer.placement.tracker import Tracker
 
 _WRITES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+_BY_NAME = 3
+"""More arguments than these have names, but where TensorFlow converts a function that is mapped over rows."""
 _PLACES = "_dtjob_places"
 """An attribute that no operation has."""
 Function = Callable[..., Any]
@@ -50,6 +53,12 @@ def _creating(own: Function) -> Function:
         found = _active(self)
         if found is None:
             return own(self, op_type, inputs, *args, **kwargs)
+
+        if len(args) > _BY_NAME:
+            raise StepError(
+                "tf.vectorized_map, tape.jacobian and tape.batch_jacobian cannot follow the rows that replicas share; "
+                "use tf.map_fn, or call them in a function for dt.over_all_rows(…)"
+            )
 
         def make(inputs: Any, **other: Any) -> Any:
             return own(self, op_type, inputs, *args, **(kwargs | other))
