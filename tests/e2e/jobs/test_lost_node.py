@@ -4,7 +4,8 @@
 import pytest
 
 from tests.e2e.jobs.conftest import NewJob
-from tests.e2e.jobs.support.training_job import digits, ids
+from tests.e2e.jobs.support.training_job import ids
+from tests.e2e.jobs.support.until_told import until_told
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api, Object
 
@@ -24,19 +25,16 @@ def ready(node: Object) -> str:
 
 
 def test_a_pod_stuck_on_a_node_that_is_gone_does_not_block_its_successor(
-    new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api
+    new_job: NewJob, trainer_image: str, cluster: Cluster, api: Api, namespace: str
 ) -> None:
     if len(cluster.nodes) < 2:
         pytest.skip(f"{cluster.name} has one node: there is none for the successor")
     stays, goes = cluster.nodes[:2]
-    manifest = digits(
-        trainer_image,
-        epochs=10_000,
-        replicaSpecs={
-            "chief": {"template": on(stays, strictly=True)},
-            "worker": {"replicas": 1, "template": on(goes, strictly=False)},
-        },
-    )
+    roles = {
+        "chief": {"template": on(stays, strictly=True)},
+        "worker": {"replicas": 1, "template": on(goes, strictly=False)},
+    }
+    manifest = until_told(api, namespace, trainer_image, roles)
     manifest["spec"]["checkpoint"]["saveTimeoutSeconds"] = 5
     job = new_job(manifest)
     job.wait_up()

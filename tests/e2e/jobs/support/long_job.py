@@ -7,12 +7,12 @@ Starting TensorFlow takes most of what a test of a running job takes. What one t
 from datetime import timedelta
 
 from dtjob import times
-from tests.e2e.jobs.support.training_job import RESTRICTED, TrainingJob, digits
+from tests.e2e.jobs.support.training_job import RESTRICTED, TrainingJob
+from tests.e2e.jobs.support.until_told import until_told
 from tools.cluster.cluster import Cluster
 from tools.cluster.rest import Api
 
-ENDLESS = 100_000
-"""Epochs: nobody waits for the end."""
+_ROLES = {"chief": {}, "worker": {"replicas": 2}}
 _LONG_AGO = timedelta(minutes=1)
 """Longer than failures belong to the incident of an earlier one."""
 
@@ -35,7 +35,8 @@ class LongJob:
         made = self._api.create("namespaces", None, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
         namespace: str = made["metadata"]["name"]
         self._api.wait_for("serviceaccounts", namespace, "default", lambda account: account is not None)
-        self._job = TrainingJob(self._cluster, self._api, namespace, digits(self._image, epochs=ENDLESS))
+        manifest = until_told(self._api, namespace, self._image, _ROLES)
+        self._job = TrainingJob(self._cluster, self._api, namespace, manifest)
         self._cluster.claim(namespace, self._job.name)
         self._job.apply()
         return self._settled(self._job)
