@@ -109,6 +109,7 @@ E = {  # of rows x, y [8, 4], ids i [8], images p and weights w [4, 4]
         tf.abs(tf.reduce_sum(tf.cast(x, tf.complex64), 0) + (1 + 0j)) * w
         + tf.abs(tf.reduce_mean(tf.signal.fft(tf.cast(x, tf.complex64))))
     ),
+    "complex weights": lambda x, y, i, p, w: tf.math.real(tf.reduce_sum(tf.complex(x, y), 0) * tf.complex(w[0], w[1])),
     "diagonals": lambda x, y, i, p, w: tf.linalg.diag_part(tf.transpose(x) @ y, k=(-1, 1), padding_value=5.0),
     "rows second": lambda x, y, i, p, w: tf.einsum("ij,bi->j", w, x),
     "row of all": lambda x, y, i, p, w: tf.broadcast_to(x[:, 0], [number_of(x), number_of(x)]) * queries(x, y),

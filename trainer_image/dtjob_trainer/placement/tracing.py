@@ -312,7 +312,7 @@ def _as_they_must_be(trace: Tracker, outputs: Sequence[Placement | None], gradie
     ]
     if any(kinds.kind(_values(each)) is Kind.PARTIAL for each in given):
         for place, (each, output) in enumerate(zip(given, outputs, strict=True)):
-            plain = isinstance(each, tf.Tensor) and each.dtype.is_floating and kinds.of(each) is None
+            plain = isinstance(each, tf.Tensor) and kinds.has_fractions(each.dtype) and kinds.of(each) is None
             if output is None and plain:
                 given[place] = trace.first_only(each)
     return given
@@ -320,7 +320,7 @@ def _as_they_must_be(trace: Tracker, outputs: Sequence[Placement | None], gradie
 
 def _stamped(gradient: Any, place: Placement | None, partial: bool, untouchable: set[int]) -> Any:
     """`gradient` by a tensor that has this placement, with its own."""
-    if gradient is None or not _values(gradient).dtype.is_floating:
+    if gradient is None or not kinds.has_fractions(_values(gradient).dtype):
         return gradient
     if place is None:
         is_rows = isinstance(gradient, tf.IndexedSlices) and kinds.kind(gradient.values) is Kind.ROWS
