@@ -196,7 +196,8 @@ class Cluster:
             self.members[task] = self._spawn(task)
         if go:
             for task in tasks or self.tasks:
-                self.members[task].say({"generation": 1})
+                with contextlib.suppress(BrokenPipeError):  # of a process that had nothing to do, and has ended
+                    self.members[task].say({"generation": 1})
 
     def run(self, *tasks: str) -> None:
         """Start the named tasks and wait until those that train have ended well."""
