@@ -38,7 +38,7 @@ BEFORE_THE_FIRST_STEP = [
     ),
     pytest.param(
         "wrong_targets",
-        "… (x (None, 8), y (None, 7), the model takes (None, 8), and gives (None, 3)) (chief",
+        "input shapes: [?,7], [?,3]. (x (None, 8), y (None, 7), the model takes (None, 8), and gives (None, 3)) (chief",
         marks=pytest.mark.slow,
     ),
     pytest.param("exit_with_words", "SystemExit: no data for this day (chief-0, exit code 1)", marks=pytest.mark.slow),

@@ -30,6 +30,7 @@ _CONVERTED = re.compile(r"\s*in user code:\n\n(?:    .*\n)+\n\s*(?:\w+: )?")
 _AROUND = re.compile(
     r"^\{\{function_node [^}]*\}\}\s*|^\(0\) [A-Z_]+:\s*|\s*\[Op:\w+\](?: name:.*)?$"
     r"|Failed to get element from worker \S+: (?:Failed to get [\w ]+(?:, with a nonretryable error)?: )*"
+    r"| for '\{\{node [^']*'"
     r"|Error in user-defined function passed to \S+ transformation with iterator: \S+: "
 )
 """The place in its graphs that TensorFlow adds to a message, and which data worker was asked."""
