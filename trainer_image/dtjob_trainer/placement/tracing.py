@@ -251,7 +251,7 @@ def _placed(
     - by a partial tensor: the same on all replicas, as each part counts as much as the sum;
     - by what is the same everywhere: partial, as each replica's rows have their part in it.
 
-    These hold for any operation, so that none needs a rule for its gradient.
+    These hold for any operation of TensorFlow, so that none needs a rule for its gradient.
 
     - inputs, outputs: the placements of what it was given and gave.
     - gradients: those by its outputs; `take` makes gradients by the inputs of them.

@@ -170,7 +170,7 @@ class Tracker:
     # operations
 
     def drawn_alike(self, op_type: str, attrs: Any) -> Any:
-        """The attributes of an operation of which no input is placed. Random numbers that belong to no rows are the
+        """The attributes of an operation that all replicas compute alike. Random numbers that belong to no rows are the
         same on all replicas: the number of the draw in the step is their seed beside that of the program."""
         if self.mode is not Mode.STEP or not attrs or "seed2" not in attrs or not (attrs["seed"].i or attrs["seed2"].i):
             return attrs

@@ -72,19 +72,23 @@ class Updates:
 
     def _counts_rows(self, metric: Any) -> bool:
         """Whether the package alone says how `metric` counts, and it counts each row by itself."""
-        function = packages.wrapped_by(metric)
-        function = getattr(function, "func", function)  # of functools.partial
+        function = _function_of(metric)
         each = function is None or getattr(function, "__name__", "") not in ("", *_OF_ALL_ROWS)
         return self._is_own(metric) and each and packages.axis_of(metric) == -1
 
     def _is_own(self, metric: Any) -> bool:
         """Whether the package alone says how `metric` counts."""
         home = next(base for base in type(metric).__mro__ if "update_state" in vars(base))
-        function = packages.wrapped_by(metric)
-        function = getattr(function, "func", function)  # of functools.partial
+        function = _function_of(metric)
         named = isinstance(getattr(function, "__module__", None), str) and hasattr(function, "__name__")
         parts = [home] if function is None else [home, function if named else type(function)]
         return all(str(part.__module__).startswith(f"{self._package}.") for part in parts)
+
+
+def _function_of(metric: Any) -> Any:
+    """The function that `metric` takes the mean of, if there is one."""
+    function = packages.wrapped_by(metric)
+    return getattr(function, "func", function)  # of functools.partial
 
 
 def _are_rows(given: Any) -> bool:
