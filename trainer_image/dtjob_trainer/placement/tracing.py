@@ -16,8 +16,11 @@ from dtjob_trainer.placement.kinds import OWN, PARTIAL, Kind, Mode, Placement
 from dtjob_trainer.placement.tracker import Tracker
 
 _WRITES = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
-_BY_NAME = 3
-"""More arguments than these have names, but where TensorFlow converts a function that is mapped over rows."""
+_ARGUMENTS = ("dtypes", "input_types", "name", "attrs", "op_def", "compute_device")
+"""Of TensorFlow's function that makes an operation, after its type and inputs."""
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+"""Operations that call a function of TensorFlow. For them, and where a function is mapped over rows, TensorFlow gives
+all arguments without their names."""
 _PLACES = "_dtjob_places"
 """An attribute that no operation has."""
 Function = Callable[..., Any]
@@ -54,7 +57,9 @@ def _creating(own: Function) -> Function:
         if found is None:
             return own(self, op_type, inputs, *args, **kwargs)
 
-        if len(args) > _BY_NAME:
+        if op_type in _CALLS:
+            args, kwargs = (), {**dict(zip(_ARGUMENTS, args, strict=False)), **kwargs}
+        elif len(args) == len(_ARGUMENTS):
             raise StepError(
                 "tf.vectorized_map, tape.jacobian and tape.batch_jacobian cannot follow the rows that replicas share; "
                 "use tf.map_fn, or call them in a function for dt.over_all_rows(…)"
