@@ -187,6 +187,32 @@ def own_layers_in_wrappers():
 
 
 @case
+def layers_of_all_rows():
+    """Layers of Keras that use other rows, by a function of the program or by an axis; and a function of tf_keras."""
+
+    def centred(values):
+        return tf.tanh(values - tf.reduce_mean(values, 0, keepdims=True))
+
+    kinds = {
+        "dense": [layers.Dense(4, centred)],
+        "activation": [layers.Dense(4), layers.Activation(centred)],
+        "function": [layers.Reshape((5, 1)), layers.LSTM(4)],
+        "recurrent": [layers.Reshape((5, 1)), layers.LSTM(4, activation=centred)],
+        "units": [layers.Dense(4), layers.UnitNormalization(axis=0)],
+        "shares": [layers.Dense(4), layers.Softmax(axis=0)],
+        "masked": [
+            layers.Reshape((5, 1)), layers.Masking(), layers.LSTM(4, activity_regularizer=keras.regularizers.L2(0.01))
+        ],
+    }  # fmt: skip
+    found = {}
+    for name, inner in kinds.items():
+        keras.utils.set_random_seed(3)
+        model = keras.Sequential([keras.Input((5,)), *inner, layers.Dense(1)])
+        found[name] = train(compiled(model, optimizers.SGD(0.05), "mse"), rows, targets)
+    return found
+
+
+@case
 def temporal_classes():
     if not hasattr(keras.losses, "CTC"):
         return None

@@ -17,6 +17,9 @@ _BY_RULES = (".merging", ".lambda_layer", "tf_op_layer")
 """Modules of the packages whose layers hold rows against rows, or run what the program has written."""
 _MODELS = (".engine.", ".models.")
 """Modules of models, of which each layer is asked by itself."""
+_FUNCTIONS = ("activation", "recurrent_activation")
+"""Attributes of layers in which they have what they call of their rows."""
+_LIBRARIES = ("keras", "tf_keras", "tensorflow")
 
 
 def by_rows(base: type, package: str) -> AbstractContextManager[None]:
@@ -28,7 +31,7 @@ def by_rows(base: type, package: str) -> AbstractContextManager[None]:
 def _by_rows(package: str, own: Callable[..., Any]) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = tracker.current()
-        if found is None or found.mode is not Mode.STEP or not _is_by_rows(self, package):
+        if found is None or found.mode is not Mode.STEP or not _is_by_rows(self, package) or _are_mixed((args, kwargs)):
             return own(self, *args, **kwargs)
 
         def given(value: Any) -> Any:
@@ -49,10 +52,26 @@ def _by_rows(package: str, own: Callable[..., Any]) -> Any:
     return left_unconverted(call)
 
 
+def _are_mixed(arguments: Any) -> bool:
+    """Whether a layer is given this replica's rows beside what may be all rows."""
+    tensors = [each for each in tf.nest.flatten(arguments) if isinstance(each, tf.Tensor) and kinds.is_open(each)]
+    return len({kinds.kind(each) for each in tensors} & {Kind.ROWS, None}) > 1
+
+
 def _is_by_rows(layer: Any, package: str) -> bool:
-    """Whether `layer`, and each layer in it, is of the package itself."""
+    """Whether `layer`, and each layer in it, is of the package itself, and uses no other rows."""
     if any(part in type(layer).__module__ for part in (*_BY_RULES, *_MODELS)):
         return False
-    modules = [type(each).__module__ for each in keras3.layers_of(layer)]
-    inside = all(each.startswith(f"{package}.") and not any(part in each for part in _BY_RULES) for each in modules)
-    return inside and getattr(layer, "activity_regularizer", None) is None
+    return getattr(layer, "activity_regularizer", None) is None and all(
+        type(each).__module__.startswith(f"{package}.")
+        and not any(part in type(each).__module__ for part in _BY_RULES)
+        and not any(_is_own(getattr(each, name, None)) for name in _FUNCTIONS)
+        and 0 not in tf.nest.flatten(getattr(each, "axis", None))
+        for each in keras3.layers_of(layer)
+    )
+
+
+def _is_own(function: Any) -> bool:
+    """Whether a layer calls a function of the program."""
+    module = getattr(function, "__module__", None) or ""
+    return callable(function) and module.partition(".")[0] not in _LIBRARIES
