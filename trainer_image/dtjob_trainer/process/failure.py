@@ -17,7 +17,7 @@ LONGEST_LINE = 200
 """Characters. The line goes into a job's status, and into the last 2 KiB of a log, which the kubelet keeps. The log has
 the whole message."""
 LONGEST_OF_OURS = 400
-"""Characters of an error of the trainer's own. What to write instead is at its end."""
+"""Characters of an error of the trainer's own, or with notes of the trainer. What to write instead is at its end."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NO_NEWS = re.compile(
@@ -136,8 +136,8 @@ def line_of(error: BaseException) -> str:
     lines = [line for each in text.splitlines() if (line := _AROUND.sub("", each.strip()))]
     said = next((line for line in lines if not _NO_NEWS.match(line)), lines[0] if lines else "")
     notes = "; ".join(getattr(error, "__notes__", ()))
-    longest = LONGEST_OF_OURS if isinstance(error, TrainerError) else LONGEST_LINE
     noted = f" ({notes})" if notes and "\n" not in notes else ""
+    longest = LONGEST_OF_OURS if noted or isinstance(error, TrainerError) else LONGEST_LINE
     return _cut(_cut(said, max(longest - len(noted), longest // 2)) + noted, longest)
 
 

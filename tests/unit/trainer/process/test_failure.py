@@ -172,6 +172,7 @@ SHAPES = "x (None, 8), y (None, 7), and gives (None, 3)"
                                "process)"),
         (ValueError("Dimensions must be equal, but are 7 and 3 for '{{node sub}}'\nmore"), f"({SHAPES})"),
         (ValueError("shapes " * LONGEST_LINE), f"… ({SHAPES})"),
+        (ValueError(f"{'x' * LONGEST_LINE} shape (8,)"), f"x shape (8,) ({SHAPES})"),
         (named("NotFoundError")(f"{OF_A_DATA_WORKER}/data/a.csv; No such file"), "replicaSpecs.data.template too)"),
         (named("NotFoundError")("/data/a.csv; No such file"), "No such file"),
         (InternalError(f"{NCCL}remote process exited"), "exited"),
