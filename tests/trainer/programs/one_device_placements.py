@@ -213,6 +213,33 @@ def layers_of_all_rows():
 
 
 @case
+def noise_of_rows():
+    """How many pairs of rows get the same random numbers: none, also if they are of several replicas."""
+    dropout = layers.Dropout(0.5)
+    generator = tf.random.Generator.from_seed(5)
+    seeds = keras.random.SeedGenerator(4) if hasattr(keras, "random") else None
+
+    def draws(model, inputs, wanted):
+        count = tf.shape(inputs)[0]
+        noise = {
+            "dropout": dropout(tf.ones([count, 64]), training=True),
+            "drawn": tf.random.normal([count, 64]),
+            "drawn by a seed": tf.random.stateless_uniform([count, 64], [1, 2]),
+            "drawn by a generator": generator.normal([count, 64]),
+        }
+        if seeds is not None:
+            noise["drawn by keras"] = keras.random.normal([count, 64], seed=seeds)
+        _, gradients = taken(model, inputs, wanted)
+        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+        return {name: tf.reduce_sum(tf.cast(same_rows(each), tf.float32)) for name, each in noise.items()}
+
+    def same_rows(noise):
+        return tf.reduce_all(noise[:, None] == noise[None], -1) & ~tf.cast(tf.eye(tf.shape(noise)[0]), tf.bool)
+
+    return fitted(draws)["history"]
+
+
+@case
 def temporal_classes():
     if not hasattr(keras.losses, "CTC"):
         return None

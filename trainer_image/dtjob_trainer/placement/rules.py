@@ -72,15 +72,17 @@ QUOTIENTS = _names("RealDiv DivNoNan Div")
 DIVIDE = QUOTIENTS | {"Mean"}
 """Of whole numbers, they round."""
 
-_FILLS = _names(
+DRAWN_BY_SEED = _names(
     """
-    Fill RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal RandomGammaV3 StatelessRandomUniform
-    StatelessRandomUniformV2 StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformFullIntV2
-    StatelessRandomNormal StatelessRandomNormalV2 StatelessTruncatedNormal StatelessTruncatedNormalV2
+    StatelessRandomUniform StatelessRandomUniformV2 StatelessRandomUniformInt StatelessRandomUniformIntV2
+    StatelessRandomUniformFullIntV2 StatelessRandomNormal StatelessRandomNormalV2 StatelessTruncatedNormal
+    StatelessTruncatedNormalV2
     """
 )
+"""Their second input is a seed, or the key that is made of a seed."""
+DRAWN = DRAWN_BY_SEED | _names("RandomUniform RandomUniformInt RandomStandardNormal TruncatedNormal RandomGammaV3")
 _FILLS_BY_GENERATOR = _names("StatefulUniform StatefulStandardNormalV2 StatefulTruncatedNormal StatefulUniformInt")
-SHAPES = dict.fromkeys(_FILLS, 0) | {"BroadcastTo": 1} | dict.fromkeys(_FILLS_BY_GENERATOR, 2)
+SHAPES = {"Fill": 0} | dict.fromkeys(DRAWN, 0) | {"BroadcastTo": 1} | dict.fromkeys(_FILLS_BY_GENERATOR, 2)
 """Make a tensor of the shape that this input has."""
 
 SIZED = _TRANSPOSED_CONVOLUTIONS | _names("Reshape Tile EnsureShape")

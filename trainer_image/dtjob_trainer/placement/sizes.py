@@ -60,7 +60,9 @@ def of_sizes(tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], at
             return kinds.put_all(make(inputs), kinds.of(inputs[0]))
         makes = rank is not None and (rank < shape.rank or inputs[0].shape[0] == 1)  # it does not cover all rows
     if makes and not of_rows:
-        return kinds.put_all(make(inputs), Placement(Kind.ROWS, first.blocks, first.units))
+        drawn = op_type in rules.DRAWN
+        made = tracker.drawn_apart(make, op_type, inputs, attrs) if drawn else make(inputs)
+        return kinds.put_all(made, Placement(Kind.ROWS, first.blocks, first.units))
     if op_type in rules.SIZED and of_rows:
         outputs = axes.decide(axes.Call(op_type, inputs, attrs))
         if outputs is not None:

@@ -177,6 +177,21 @@ class Tracker:
         self._draws += 1
         return {**attrs, "seed2": type(attrs["seed2"])(i=self._draws)}
 
+    def drawn_apart(self, make: Make, op_type: str, inputs: Sequence[Any], attrs: Any) -> Any:
+        """Make an operation that draws random numbers for rows. All replicas have the same seeds, so that each of them
+        adds its number."""
+        number = tf.distribute.get_replica_context().replica_id_in_sync_group
+        if op_type in rules.DRAWN_BY_SEED:
+            with self.within(Mode.OFF):
+                shape, seed, *others = inputs
+                inputs = [shape, seed + _APART * tf.cast(number, seed.dtype), *others]
+            return make(inputs)
+        known = tf.get_static_value(number)
+        if known is None or not (attrs["seed"].i or attrs["seed2"].i):
+            return make(inputs)
+        seed = attrs["seed2"]
+        return make(inputs, attrs={**attrs, "seed2": type(seed)(i=seed.i + _APART * int(known))})
+
     def call(self, make: Make, op_type: str, inputs: Sequence[Any], attrs: Any) -> Any:
         """Make an operation of `inputs`, some of which are placed, and place what it gives."""
         if op_type == "IdentityN":
@@ -185,7 +200,8 @@ class Tracker:
             return self.by_rules(make, op_type, list(inputs), attrs)
         if self.mode is Mode.GRADIENT and op_type in ("AddN", "AddV2", "Add"):
             inputs = self._summands(inputs)
-        made = make(inputs)
+        draws = self.mode is Mode.LAYER and op_type in rules.DRAWN
+        made = self.drawn_apart(make, op_type, inputs, attrs) if draws else make(inputs)
         for output in made.outputs:
             place = _inferred(output, [kinds.of(each) for each in inputs], layer=self.mode is Mode.LAYER)
             if place is not None and place.kind is Kind.ROWS and op_type not in rules.ELEMENTWISE:
@@ -250,6 +266,8 @@ class Tracker:
         return made
 
 
+_APART = 1_000_003
+"""Between the seeds of two replicas."""
 _current: ContextVar[Tracker | None] = ContextVar("placement", default=None)
 """Of the replica that this thread traces."""
 
