@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What dtjob replaces in tf_keras once the program imports it, and tf_keras's private names."""
 
+import random
 from importlib import import_module
 from typing import Any
 
@@ -111,11 +112,19 @@ def keeps_seed(layer: Any) -> bool:
     return bool(read(generator, "_rng_type", _SEEDS) != type(generator).RNG_LEGACY_STATEFUL)
 
 
-def keep_seed(layer: Any) -> None:
-    """Have a random layer draw from such a generator: otherwise nobody could save its state."""
-    generator = layer._random_generator
-    generator._rng_type, generator._built = type(generator).RNG_STATEFUL, False
-    generator._maybe_init()
+def keep_seeds(model: Any) -> None:
+    """Have the random layers of a model draw from such generators: otherwise nobody could save their state.
+
+    Layers and weights that the program makes later get the seeds that they would have got without this.
+    """
+    layers = [layer for layer in random_layers(model) if not keeps_seed(layer)]
+    source = getattr(read(import_module("tf_keras.src.backend"), "_SEED_GENERATOR", _SEEDS), "generator", random)
+    before = source.getstate()
+    for layer in layers:
+        generator = layer._random_generator
+        generator._rng_type, generator._built = type(generator).RNG_STATEFUL, False
+        generator._maybe_init()
+    source.setstate(before)
 
 
 def seeds_of(layer: Any) -> list[Any]:

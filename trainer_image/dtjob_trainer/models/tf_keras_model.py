@@ -72,9 +72,7 @@ class LegacyModel(TrainedModel):
         elif model.optimizer is not None and not self.custom_train_step:
             model.optimizer.build(model.trainable_variables)
         if not self._traits.asynchronous:
-            for layer in framework.random_layers(model):
-                if not framework.keeps_seed(layer):  # its numbers have no state that anybody could save
-                    framework.keep_seed(layer)
+            framework.keep_seeds(model)
 
     def _made_by_step(self, x: Any, y: Any, sample_weight: Any, y_pred: Any) -> Any:
         """What makes variables in a step of one replica."""
