@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainer.support.local_runs import ROOT, LocalRun, written_job
+from tests.trainer.support.local_runs import ROOT, LocalRun, Statuses, written_job
 
 PROGRAMS = ROOT / "tests" / "programs"
 SCRIPTS = sorted(str(path.relative_to(PROGRAMS)) for path in PROGRAMS.glob("*/*.py"))
@@ -154,9 +154,18 @@ def test_a_script_whose_tasks_are_killed_comes_to_the_same_bits(script: str, str
         code, calm = run.end(SECONDS)
     assert code == 0, (calm, run.told)
     with LocalRun(file, tmp_path / "killed") as run:
+        before: set[int] = set()
         for third, task in enumerate(KILLED[strategy], 1):
-            statuses = run.wait_for_step(calm["steps"] * third // 3, task)
+            step = calm["steps"] * third // 3
+
+            def trains(statuses: Statuses, task: str = task, step: int = step) -> bool:
+                status = statuses.get(task, {})
+                there = status.get("state") == "training" and status["trainingPid"] not in before
+                return there and (status.get("step") or 0) >= step
+
+            statuses = run.wait_until(trains, f"step {step} of a new {task}")
             os.kill(statuses[task]["trainingPid"], signal.SIGKILL)
+            before.update(each["trainingPid"] for each in statuses.values() if each.get("trainingPid"))
         code, killed = run.end(SECONDS)
     assert code == 0, (killed, run.told)
     assert killed["restarts"]["byCause"] == {"Signal": 2}
