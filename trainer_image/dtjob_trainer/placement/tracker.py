@@ -300,7 +300,7 @@ def over_all_rows(function: Callable[..., Any], *tensors: Any) -> Any:
     )
 
 
-def of_one_device(arguments: Any) -> Any:
+def as_on_one_device(arguments: Any) -> Any:
     """What a function that stays a function is given in place of `arguments`, in any structure. It is no layer's."""
     found = current()
     if found is None or found.mode is not Mode.STEP:

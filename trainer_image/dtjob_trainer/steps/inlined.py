@@ -58,7 +58,7 @@ def _call(own: Callable[..., Any], function: Any, /, *args: Any, **kwargs: Any) 
     if not _inlining.get() or tf.executing_eagerly():
         return own(function, *args, **kwargs)
     if framework.has_attributes(function):
-        args, kwargs = tracker.of_one_device((args, kwargs))
+        args, kwargs = tracker.as_on_one_device((args, kwargs))
         return own(function, *args, **kwargs)
     strategy = tf.distribute.get_strategy()
     by_xla = isinstance(strategy, tf.distribute.TPUStrategy)  # all of a step
