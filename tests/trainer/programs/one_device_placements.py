@@ -212,6 +212,32 @@ def layers_of_all_rows():
 
 
 @case
+def loops_beside_rows():
+    """Gradients by several tapes of what loops compute, which TensorFlow calls as functions."""
+
+    def recurs(model, inputs, wanted):
+        kernel = model.trainable_variables[0]
+
+        def more(state, values):
+            return tf.tanh(values[:, None] * state + inputs @ kernel)
+
+        with tf.GradientTape(persistent=True) as tape:
+            with tf.GradientTape() as inner:
+                states = tf.scan(more, tf.transpose(inputs), inputs @ kernel)
+                looped = tf.reduce_mean(states[-1] ** 2)
+            slope = tf.reduce_mean(inner.gradient(looped, kernel))
+            mapped = tf.reduce_mean(tf.map_fn(lambda row: tf.tanh(row[None] @ kernel), inputs) ** 2)
+            loss = squared(wanted, model(inputs, training=True)) + looped + mapped + slope**2
+        found = model.trainable_variables
+        model.optimizer.apply_gradients(zip(tape.gradient(loss, found), found, strict=True))
+        parts = {"looped": looped, "mapped": mapped, "slope": slope}
+        norms = {f"norm of {name}": tf.norm(tape.gradient(each, kernel)) for name, each in parts.items()}
+        return {"loss": loss} | parts | norms
+
+    return fitted(recurs)
+
+
+@case
 def noise_of_rows():
     """How many pairs of rows get the same random numbers: none, also if they are of several replicas."""
     dropout = layers.Dropout(0.5)

@@ -71,6 +71,12 @@ E = {  # of rows x, y [8, 4], ids i [8], images p and weights w [4, 4]
     "labels of rows": lambda x, y, i, p, w: tf.reduce_mean(
         tf.nn.sparse_softmax_cross_entropy_with_logits(tf.range(number_of(x)), queries(x, y))
     ),
+    "a loop beside rows": lambda x, y, i, p, w: (
+        tf.reduce_mean(tf.scan(lambda h, e: tf.tanh(h @ w + e), tf.stack([x, y]), x)[-1] ** 2) + tf.reduce_mean(y @ w)
+    ),
+    "a mapped function beside rows": lambda x, y, i, p, w: (
+        tf.reduce_mean(tf.map_fn(lambda row: tf.tanh(tf.tensordot(row, w, 1)), x) ** 2) + tf.reduce_mean(y @ w)
+    ),
     "one of all rows": lambda x, y, i, p, w: tf.one_hot(tf.range(number_of(x)), number_of(x)) @ y,
     "one for each pair of rows": lambda x, y, i, p, w: tf.eye(number_of(x), number_of(x)) * queries(x, y),
     "zeros for each pair of rows": lambda x, y, i, p, w: tf.zeros([number_of(x), number_of(y)]) + queries(x, y),

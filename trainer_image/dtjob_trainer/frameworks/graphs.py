@@ -33,6 +33,10 @@ OWN_GRADIENTS = _hook(
     "The same for operations that have a gradient function of their own.",
     "tensorflow.python.eager.record:record_operation",
 )
+FUNCTION_CALLS = _hook(
+    "A function that stays a function is given what one device has, before TensorFlow begins to call it.",
+    "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction._call_flat",
+)
 GRADIENT_FUNCTIONS = _hook(
     "`tf.gradients` places gradients as tapes do.", "tensorflow.python.framework.ops:get_gradient_function"
 )

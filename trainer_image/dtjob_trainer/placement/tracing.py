@@ -21,6 +21,8 @@ _ARGUMENTS = ("dtypes", "input_types", "name", "attrs", "op_def", "compute_devic
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 """Operations that call a function of TensorFlow. For them, and where a function is mapped over rows, TensorFlow gives
 all arguments without their names."""
+_OF_FUNCTIONS = "tensorflow.python.eager.polymorphic_function.concrete_function"
+"""Has the gradient functions of functions, which are made of TensorFlow's own gradients."""
 _PLACES = "_dtjob_places"
 """An attribute that no operation has."""
 Function = Callable[..., Any]
@@ -33,6 +35,7 @@ def install() -> None:
     hooks.put(graphs.CAPTURES, _capturing)
     hooks.put(graphs.NOTES, _noting)
     hooks.put(graphs.OWN_GRADIENTS, _recording)
+    hooks.put(graphs.FUNCTION_CALLS, _calling)
     hooks.put(graphs.GRADIENT_FUNCTIONS, _finding)
     hooks.put(graphs.TAPES, _together)
     hooks.put(graphs.WATCHES, _watching)
@@ -205,7 +208,9 @@ def _recording(own: Function) -> Function:
         if current is None:
             return own(op_type, output_tensors, input_tensors, backward_function, forward_function)
         results, sources = ([kinds.of(each) for each in tensors] for tensors in (output_tensors, input_tensors))
-        by_rules = _active() is not None and current.mode is Mode.STEP and all(map(_is_plain, (*sources, *results)))
+        own_rule = getattr(backward_function, "__module__", "") != _OF_FUNCTIONS
+        plain = own_rule and all(map(_is_plain, (*sources, *results)))
+        by_rules = plain and _active() is not None and current.mode is Mode.STEP
 
         def take(*given: Any) -> Any:
             found = _active()
@@ -218,6 +223,21 @@ def _recording(own: Function) -> Function:
         return own(op_type, output_tensors, input_tensors, take, forward_function)
 
     return record
+
+
+def _calling(own: Function) -> Any:
+    """Replicas take turns where they put something together. Within a call of a function TensorFlow allows no other."""
+
+    @functools.wraps(own)
+    def call(self: Any, *inputs: Any, **kwargs: Any) -> Any:
+        found = _active()
+        if found is not None and found.mode is Mode.STEP:
+            inputs, kwargs = tf.nest.map_structure(
+                lambda each: found.same(each) if isinstance(each, tf.Tensor) else each, (inputs, kwargs)
+            )
+        return own(self, *inputs, **kwargs)
+
+    return left_unconverted(call)
 
 
 def _together(own: Function) -> Any:

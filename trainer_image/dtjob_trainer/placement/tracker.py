@@ -300,14 +300,6 @@ def over_all_rows(function: Callable[..., Any], *tensors: Any) -> Any:
     )
 
 
-def as_on_one_device(arguments: Any) -> Any:
-    """What a function that stays a function is given in place of `arguments`, in any structure. It is no layer's."""
-    found = current()
-    if found is None or found.mode is not Mode.STEP:
-        return arguments
-    return tf.nest.map_structure(lambda each: found.same(each) if isinstance(each, tf.Tensor) else each, arguments)
-
-
 def opened(shard: Shard, parts: Any) -> Any:
     """The tensors of a batch with an open number of rows, but for those that are whole: TensorFlow may know a share."""
     flags = iter(shard.whole)
@@ -371,7 +363,7 @@ def _inferred(output: Any, places: Sequence[Placement | None], *, layer: bool) -
         return OWN
     if rows is not None and kinds.any_open(output):
         return rows
-    return PARTIAL if output.dtype.is_floating else OWN
+    return PARTIAL if kinds.has_fractions(output.dtype) or output.dtype is tf.variant else OWN
 
 
 def dense(tracker: Tracker, slices: Any) -> Any:

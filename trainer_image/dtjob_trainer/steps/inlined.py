@@ -24,7 +24,6 @@ import tensorflow as tf
 from dtjob_trainer.frameworks import functions as framework
 from dtjob_trainer.frameworks import hooks
 from dtjob_trainer.frameworks.tensorflow import is_eager
-from dtjob_trainer.placement import tracker
 from dtjob_trainer.placement.shard import setting
 
 _inlining: ContextVar[bool] = ContextVar("inlining", default=False)
@@ -55,10 +54,7 @@ def _watch_calls() -> None:
 
 
 def _call(own: Callable[..., Any], function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    if not _inlining.get() or tf.executing_eagerly():
-        return own(function, *args, **kwargs)
-    if framework.has_attributes(function):
-        args, kwargs = tracker.as_on_one_device((args, kwargs))
+    if not _inlining.get() or tf.executing_eagerly() or framework.has_attributes(function):
         return own(function, *args, **kwargs)
     strategy = tf.distribute.get_strategy()
     by_xla = isinstance(strategy, tf.distribute.TPUStrategy)  # all of a step
