@@ -31,7 +31,7 @@ def by_rows(base: type, package: str) -> AbstractContextManager[None]:
 def _by_rows(package: str, own: Callable[..., Any]) -> Any:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = tracker.current()
-        if found is None or found.mode is not Mode.STEP or not _is_by_rows(self, package) or _are_mixed((args, kwargs)):
+        if found is None or found.mode is not Mode.STEP or not _is_by_rows(self, package, (args, kwargs)):
             return own(self, *args, **kwargs)
 
         def given(value: Any) -> Any:
@@ -52,23 +52,26 @@ def _by_rows(package: str, own: Callable[..., Any]) -> Any:
     return left_unconverted(call)
 
 
-def _are_mixed(arguments: Any) -> bool:
-    """Whether a layer is given this replica's rows beside what may be all rows."""
-    tensors = [each for each in tf.nest.flatten(arguments) if isinstance(each, tf.Tensor) and kinds.is_open(each)]
-    return len({kinds.kind(each) for each in tensors} & {Kind.ROWS, None}) > 1
-
-
-def _is_by_rows(layer: Any, package: str) -> bool:
-    """Whether `layer`, and each layer in it, is of the package itself, and uses no other rows."""
+def _is_by_rows(layer: Any, package: str, arguments: Any) -> bool:
+    """Whether `layer`, and each layer in it, is of the package itself, and uses no other rows than it is given."""
     if any(part in type(layer).__module__ for part in (*_BY_RULES, *_MODELS)):
         return False
+    given = [each for each in tf.nest.flatten(arguments) if isinstance(each, tf.Tensor) and kinds.is_open(each)]
+    if {Kind.ROWS, None} <= {kinds.kind(each) for each in given}:  # this replica's beside what may be all rows
+        return False
+    ranks = {each.shape.rank for each in given}
     return getattr(layer, "activity_regularizer", None) is None and all(
         type(each).__module__.startswith(f"{package}.")
         and not any(part in type(each).__module__ for part in _BY_RULES)
         and not any(_is_own(getattr(each, name, None)) for name in _FUNCTIONS)
-        and 0 not in tf.nest.flatten(getattr(each, "axis", None))
+        and ranks.isdisjoint(-axis for axis in _axes(each))
+        and 0 not in _axes(each)
         for each in keras3.layers_of(layer)
     )
+
+
+def _axes(layer: Any) -> list[int]:
+    return [axis for axis in tf.nest.flatten(getattr(layer, "axis", None)) if isinstance(axis, int)]
 
 
 def _is_own(function: Any) -> bool:
