@@ -102,7 +102,7 @@ class KerasModel(TrainedModel):
             tf.distribute.coordinator.ClusterCoordinator(strategy)  # run() asks for it; there is one for a strategy
 
         def replica(*data: Any) -> Any:
-            with inlined.functions():
+            with inlined.functions(), setting(building, True):
                 model.train_step(self.pack(*data))
             return tf.constant(0)
 
