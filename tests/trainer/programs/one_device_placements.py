@@ -5,6 +5,8 @@ import numpy as np
 import tensorflow as tf
 from one_device_setup import BATCH, case, compiled, keras, layers, metrics, optimizers, sequences, train, x, y
 
+import dtjob_trainer as dt
+
 rows, targets = x[:54], y[:54]
 
 
@@ -200,6 +202,7 @@ def layers_of_all_rows():
         "recurrent": [layers.Reshape((5, 1)), layers.LSTM(4, activation=centred)],
         "units": [layers.Dense(4), layers.UnitNormalization(axis=0)],
         "shares": [layers.Dense(4), layers.Softmax(axis=0)],
+        "shares by the last axis but one": [layers.Dense(4), layers.Softmax(axis=-2)],
         "masked": [
             layers.Reshape((5, 1)), layers.Masking(), layers.LSTM(4, activity_regularizer=keras.regularizers.L2(0.01))
         ],
@@ -239,8 +242,9 @@ def loops_beside_rows():
 
 @case
 def noise_of_rows():
-    """How many pairs of rows get the same random numbers: none, also if they are of several replicas."""
-    dropout = layers.Dropout(0.5)
+    """How many pairs of rows get the same random numbers, and by how much numbers that belong to no rows differ between
+    replicas: 0, as on one device."""
+    dropout, dropout_of_one = layers.Dropout(0.5), layers.Dropout(0.5, noise_shape=(1, None))
     generator = tf.random.Generator.from_seed(5)
     seeds = keras.random.SeedGenerator(4) if hasattr(keras, "random") else None
 
@@ -256,7 +260,21 @@ def noise_of_rows():
             noise["drawn by keras"] = keras.random.normal([count, 64], seed=seeds)
         _, gradients = taken(model, inputs, wanted)
         model.optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        return {name: tf.reduce_sum(tf.cast(same_rows(each), tf.float32)) for name, each in noise.items()}
+        found = {name: tf.reduce_sum(tf.cast(same_rows(each), tf.float32)) for name, each in noise.items()}
+        numbers = {
+            "none of rows": tf.random.uniform([], 0, count, tf.int32),
+            "of a mean": tf.random.gamma([], 1.0 + tf.reduce_mean(inputs)),
+            "place of rows": tf.random.uniform([5], 0, count * 50, tf.int32)[0],
+            "of a generator": generator.normal([]),
+            "of one mask": dropout_of_one(tf.ones([count, 64]), training=True)[0, 0],
+        }
+        twice = [tf.random.uniform([], seed=9) for _ in range(2)]
+        found |= {name: others(tf.cast(each, tf.float32), inputs) for name, each in numbers.items()}
+        return found | {"seeds": twice[0] - twice[1]}
+
+    def others(number, inputs):
+        numbers = dt.over_all_rows(lambda rows: rows, inputs[:, 0] * 0.0 + number)
+        return tf.reduce_max(numbers) - tf.reduce_min(numbers)
 
     def same_rows(noise):
         return tf.reduce_all(noise[:, None] == noise[None], -1) & ~tf.cast(tf.eye(tf.shape(noise)[0]), tf.bool)

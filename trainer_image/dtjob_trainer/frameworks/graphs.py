@@ -13,6 +13,9 @@ shape_in = imported("tensorflow.python.framework.tensor_util:constant_value_as_s
 """The shape that a tensor of sizes says, as far as it is known while a graph is made."""
 
 
+_FUNCTIONS = "tensorflow.python.eager.polymorphic_function.concrete_function"
+
+
 def _hook(does: str, *targets: str) -> Hook:
     return Hook(targets=targets, does=does, gone=_GONE, ends=True)
 
@@ -35,7 +38,7 @@ OWN_GRADIENTS = _hook(
 )
 FUNCTION_CALLS = _hook(
     "A function that stays a function is given what one device has, before TensorFlow begins to call it.",
-    "tensorflow.python.eager.polymorphic_function.concrete_function:ConcreteFunction._call_flat",
+    f"{_FUNCTIONS}:ConcreteFunction._call_flat",
 )
 GRADIENT_FUNCTIONS = _hook(
     "`tf.gradients` places gradients as tapes do.", "tensorflow.python.framework.ops:get_gradient_function"
@@ -120,3 +123,8 @@ def mask_of(tensor: Any) -> Any:
 def keep_mask(tensor: Any, mask: Any) -> None:
     """Have Keras find this mask beside a tensor."""
     tensor._keras_mask = mask
+
+
+def is_of_function(gradient: Callable[..., Any]) -> bool:
+    """Whether a gradient function is that of a function of TensorFlow, which is made of TensorFlow's own gradients."""
+    return getattr(gradient, "__module__", "") == _FUNCTIONS

@@ -11,7 +11,7 @@ import tensorflow as tf
 from dtjob_trainer.errors import StepError
 from dtjob_trainer.frameworks import graphs, hooks
 from dtjob_trainer.frameworks.functions import left_unconverted
-from dtjob_trainer.placement import joined, kinds, tracker
+from dtjob_trainer.placement import joined, kinds, rules, tracker
 from dtjob_trainer.placement.kinds import OWN, PARTIAL, Kind, Mode, Placement
 from dtjob_trainer.placement.tracker import Tracker
 
@@ -21,8 +21,6 @@ _ARGUMENTS = ("dtypes", "input_types", "name", "attrs", "op_def", "compute_devic
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 """Operations that call a function of TensorFlow. For them, and where a function is mapped over rows, TensorFlow gives
 all arguments without their names."""
-_OF_FUNCTIONS = "tensorflow.python.eager.polymorphic_function.concrete_function"
-"""Has the gradient functions of functions, which are made of TensorFlow's own gradients."""
 _PLACES = "_dtjob_places"
 """An attribute that no operation has."""
 Function = Callable[..., Any]
@@ -77,7 +75,8 @@ def _creating(own: Function) -> Function:
             handle, value = inputs
             return make([handle, found.part(value) if _adds_up(handle) else found.same(value)])
         if not any(kinds.of(each) is not None for each in inputs):
-            return make(inputs, attrs=found.drawn_alike(op_type, kwargs.get("attrs")))
+            made = make(inputs, attrs=found.drawn_alike(op_type, kwargs.get("attrs")))
+            return found.of_first_replica(made) if op_type in rules.DRAWN_BY_SEED else made
         return found.call(make, op_type, inputs, kwargs.get("attrs"))
 
     return create
@@ -208,8 +207,7 @@ def _recording(own: Function) -> Function:
         if current is None:
             return own(op_type, output_tensors, input_tensors, backward_function, forward_function)
         results, sources = ([kinds.of(each) for each in tensors] for tensors in (output_tensors, input_tensors))
-        own_rule = getattr(backward_function, "__module__", "") != _OF_FUNCTIONS
-        plain = own_rule and all(map(_is_plain, (*sources, *results)))
+        plain = not graphs.is_of_function(backward_function) and all(map(_is_plain, (*sources, *results)))
         by_rules = plain and _active() is not None and current.mode is Mode.STEP
 
         def take(*given: Any) -> Any:

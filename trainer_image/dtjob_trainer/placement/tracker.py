@@ -21,7 +21,7 @@ from dtjob_trainer.errors import TrainerError
 from dtjob_trainer.frameworks import graphs
 from dtjob_trainer.placement import axes, joined, kinds, rules, sizes
 from dtjob_trainer.placement.kinds import OWN, PARTIAL, ROWS, Kind, Make, Mode, Placement
-from dtjob_trainer.placement.shard import Shard, setting
+from dtjob_trainer.placement.shard import Shard, building, setting
 
 
 class Tracker:
@@ -34,7 +34,7 @@ class Tracker:
         self._made: dict[tuple[str, int], tuple[Any, Any]] = {}
         self._groups: dict[int, list[Any]] = {}
         self._before: Any = None
-        self._draws = 0
+        self._seeds: dict[tuple[int, int], int] = {}
 
     @contextlib.contextmanager
     def within(self, mode: Mode) -> Iterator[None]:
@@ -170,12 +170,23 @@ class Tracker:
     # operations
 
     def drawn_alike(self, op_type: str, attrs: Any) -> Any:
-        """The attributes of an operation that all replicas compute alike. Random numbers that belong to no rows are the
-        same on all replicas: the number of the draw in the step is their seed beside that of the program."""
-        if self.mode is not Mode.STEP or not attrs or "seed2" not in attrs or not (attrs["seed"].i or attrs["seed2"].i):
+        """The attributes of an operation that all replicas compute alike, so that random numbers that belong to no rows
+        are the same. TensorFlow makes seeds of the number of operations, which differs between replicas: each seed is
+        replaced by its number among those of the step."""
+        if self.mode is Mode.OFF or not attrs or "seed2" not in attrs or not (attrs["seed"].i or attrs["seed2"].i):
             return attrs
-        self._draws += 1
-        return {**attrs, "seed2": type(attrs["seed2"])(i=self._draws)}
+        seeds = attrs["seed"].i, attrs["seed2"].i
+        return {**attrs, "seed2": type(attrs["seed2"])(i=self._seeds.setdefault(seeds, len(self._seeds) + 1))}
+
+    def of_first_replica(self, operation: Any) -> Any:
+        """An operation that draws numbers which belong to no rows. If the seed is that of a generator, of which each
+        replica has its own, the numbers of the first replica count."""
+        source, output = operation, operation.outputs[0]
+        while source.type != "RngReadAndSkip" and len(source.inputs):
+            source = source.inputs[source.type in rules.DRAWN_BY_SEED].op
+        if self.mode is Mode.STEP and source.type == "RngReadAndSkip" and output.dtype is not tf.uint64:  # no key
+            kinds.put(output, Placement(Kind.LATER, make=lambda: joined.sums([joined.first_only(output)])[0]))
+        return operation
 
     def drawn_apart(self, make: Make, op_type: str, inputs: Sequence[Any], attrs: Any) -> Any:
         """Make an operation that draws random numbers for rows. All replicas have the same seeds, so that each of them
@@ -201,7 +212,10 @@ class Tracker:
         if self.mode is Mode.GRADIENT and op_type in ("AddN", "AddV2", "Add"):
             inputs = self._summands(inputs)
         draws = self.mode is Mode.LAYER and op_type in rules.DRAWN
-        made = self.drawn_apart(make, op_type, inputs, attrs) if draws else make(inputs)
+        if draws and _may_be_of_rows(graphs.shape_in(inputs[0])):
+            made = self.drawn_apart(make, op_type, inputs, attrs)
+        else:
+            made = make(inputs, attrs=self.drawn_alike(op_type, attrs))
         for output in made.outputs:
             place = _inferred(output, [kinds.of(each) for each in inputs], layer=self.mode is Mode.LAYER)
             if place is not None and place.kind is Kind.ROWS and op_type not in rules.ELEMENTWISE:
@@ -225,7 +239,9 @@ class Tracker:
                 inputs = [*self._summands(inputs[:terms]), *inputs[terms:]]
             return kinds.put_all(make(inputs), PARTIAL)
         inputs = [self.same(each) if kinds.kind(each) is Kind.PARTIAL else each for each in inputs]
-        return self._of_rows(make, op_type, inputs, attrs) if Kind.ROWS in found else make(inputs)
+        if Kind.ROWS in found:
+            return self._of_rows(make, op_type, inputs, attrs)
+        return make(inputs, attrs=self.drawn_alike(op_type, attrs))
 
     def _of_rows(self, make: Make, op_type: str, inputs: list[Any], attrs: Any) -> Any:
         if op_type in rules.OF_SIZES:
@@ -292,7 +308,7 @@ def over_all_rows(function: Callable[..., Any], *tensors: Any) -> Any:
         whole = tf.nest.map_structure(found.same, tensors)
         with found.within(Mode.OFF):
             return function(*whole)
-    if tf.distribute.get_strategy().num_replicas_in_sync == 1:
+    if building.get() or tf.distribute.get_strategy().num_replicas_in_sync == 1:
         return function(*tensors)
     raise TrainerError(
         "dt.over_all_rows: this step puts replicas together by itself, so that their rows are not known; call it in a "
@@ -335,6 +351,10 @@ def off() -> Iterator[None]:
 
 def _is_same(tensor: Any) -> bool:
     return kinds.of(tensor) is None and tensor.dtype not in (tf.bool, tf.string, tf.resource, tf.variant)
+
+
+def _may_be_of_rows(shape: tf.TensorShape) -> bool:
+    return shape.rank is None or (shape.rank > 0 and shape[0] is None)
 
 
 def _stays_partial(op_type: str, inputs: Sequence[Any], attrs: Any) -> bool:
