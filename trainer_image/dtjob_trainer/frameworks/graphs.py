@@ -7,13 +7,11 @@ from typing import Any
 
 from dtjob_trainer.frameworks.hooks import Hook, imported
 
+_FUNCTIONS = "tensorflow.python.eager.polymorphic_function.concrete_function"
 _GONE = "give the numbers of one device where several replicas share a batch"
 
 shape_in = imported("tensorflow.python.framework.tensor_util:constant_value_as_shape")
 """The shape that a tensor of sizes says, as far as it is known while a graph is made."""
-
-
-_FUNCTIONS = "tensorflow.python.eager.polymorphic_function.concrete_function"
 
 
 def _hook(does: str, *targets: str) -> Hook:

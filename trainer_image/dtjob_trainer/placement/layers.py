@@ -18,7 +18,7 @@ _BY_RULES = (".merging", ".lambda_layer", "tf_op_layer")
 _MODELS = (".engine.", ".models.")
 """Modules of models, of which each layer is asked by itself."""
 _FUNCTIONS = ("activation", "recurrent_activation")
-"""Attributes of layers in which they have what they call of their rows."""
+"""Attributes with the functions that a layer calls."""
 _LIBRARIES = ("keras", "tf_keras", "tensorflow")
 
 

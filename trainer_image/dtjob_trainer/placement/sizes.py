@@ -98,9 +98,9 @@ def _arithmetic(tracker: "Tracker", make: Make, call: axes.Call, totals: list[An
     taken = _taken(call) if op_type in rules.TAKES and sizes == [0] else None
     if taken is not None and 0 not in taken:
         return make(inputs)  # entries that are alike everywhere
-    alike = tracker.drawn_alike(op_type, call.attrs or None)
+    attrs = tracker.drawn_alike(op_type, call.attrs or None)
     with tracker.within(Mode.OFF):
-        whole = make(totals, name=None, attrs=alike)
+        whole = make(totals, name=None, attrs=attrs)
     begins = 0
     if op_type in rules.JOINS:  # a shape, of which only the first dimension can be rows
         begins = next((i for i, each in enumerate(inputs) if each.shape.num_elements() != 0), 0)
