@@ -55,6 +55,11 @@ MEANS = Hook(
     does="Outside of replicas, a loss may take a mean.",
     gone="call a loss outside of replicas",
 )
+SEED_SOURCE = Hook(
+    targets=("tf_keras.src.backend:_SEED_GENERATOR",),
+    does="All threads of replicas take the seeds of layers from the source that `set_random_seed` has set.",
+    gone="begin models that are built in a step with the weights of one device",
+)
 
 counter_of = attribute("_train_counter", "restore the number of steps")
 """The variable in which a model counts its steps."""

@@ -4,11 +4,12 @@
 import contextlib
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from dtjob_trainer.contract.strategy import ALONE, TRAITS, Traits
 from dtjob_trainer.contract.task import Task
-from dtjob_trainer.frameworks import hooks, keras3, tensorflow, variables
+from dtjob_trainer.frameworks import hooks, keras3, tensorflow, tf_keras, variables
 
 _LIFELONG = contextlib.ExitStack()
 """Scopes that are entered for the life of the process, within that of the strategy."""
@@ -30,6 +31,7 @@ def make_ambient(task: Task) -> None:
         _add_in_place()
     if task.traits.synchronous:
         _make_outside_of_functions()
+        hooks.put(tf_keras.SEED_SOURCE, lambda _: SimpleNamespace())  # tf_keras has a source for each thread
     if task.traits.collective:
         # To see which attributes all optimizers have, Keras makes one beside each of a model that it saves. In the
         # scope all tasks have to make what one makes: a save at the chief alone would break off the training of all.
