@@ -28,7 +28,7 @@ SOME = (
 )
 PLACED = (
     "gradients_used_otherwise,states_of_losses,rows_in_metrics,metrics_of_all_rows,own_layers_in_wrappers,"
-    "layers_of_all_rows,loops_beside_rows,noise_of_rows,temporal_classes"
+    "layers_of_all_rows,loops_beside_rows,noise_of_rows,temporal_classes,widths_of_all_rows"
 )
 """Steps, losses and metrics that do more with numbers of rows than reduce them."""
 OFTEN = (
@@ -63,7 +63,7 @@ OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
     ("package", "strategy", "counts", "devices", "cases"),
     [
         ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, OFTEN),
-        ("tf_keras", "Mirrored", {"chief": 1}, 3, "summed_loss,layers_of_all_rows"),
+        ("tf_keras", "Mirrored", {"chief": 1}, 3, "summed_loss,layers_of_all_rows,widths_of_all_rows"),
         *(
             pytest.param(package, strategy, counts, devices, cases, marks=pytest.mark.slow)
             for package, strategy, counts, devices, cases in (

@@ -109,11 +109,16 @@ def _as_wide_everywhere(value: Any) -> Any:
     """`value`, filled up with zeros to the widest of all replicas where a width is open."""
     if all(size is not None for size in value.shape[1:]):
         return value
-    context = tf.distribute.get_replica_context()
     mine = tf.shape(value)[1:]
-    each = tf.one_hot(context.replica_id_in_sync_group, context.num_replicas_in_sync, dtype=tf.int32)
-    missing = tf.reduce_max(sums([each[:, None] * mine[None]])[0], 0) - mine
+    missing = widest(mine) - mine
     return tf.pad(value, tf.concat([[[0, 0]], tf.stack([tf.zeros_like(missing), missing], 1)], 0))
+
+
+def widest(sizes: Any) -> Any:
+    """The largest of all replicas' `sizes` (int32, [dimensions])."""
+    context = tf.distribute.get_replica_context()
+    each = tf.one_hot(context.replica_id_in_sync_group, context.num_replicas_in_sync, dtype=tf.int32)
+    return tf.reduce_max(sums([each[:, None] * sizes[None]])[0], 0)
 
 
 def apart(value: Any, blocks: int) -> Any:

@@ -207,6 +207,8 @@ class Tracker:
         """Make an operation of `inputs`, some of which are placed, and place what it gives."""
         if op_type == "IdentityN":
             return kinds.put_all(make(inputs), [kinds.of(each) for each in inputs])
+        if op_type == "RaggedTensorToTensor" and self.mode is not Mode.GRADIENT:
+            inputs = self._as_wide_everywhere(make, inputs)
         if self.mode is Mode.STEP:
             return self.by_rules(make, op_type, list(inputs), attrs)
         if self.mode is Mode.GRADIENT and op_type in ("AddN", "AddV2", "Add"):
@@ -222,6 +224,12 @@ class Tracker:
                 place = Placement(Kind.ROWS, place.blocks, None)
             kinds.put(output, place)
         return made
+
+    def _as_wide_everywhere(self, make: Make, inputs: Sequence[Any]) -> list[Any]:
+        """The inputs of an operation that pads rows of unlike lengths, for the longest row of all replicas."""
+        with self.within(Mode.OFF):
+            sizes = joined.widest(tf.shape(make(inputs, name=None).outputs[0])[1:])
+            return [tf.cast(tf.concat([[-1], sizes], 0), inputs[0].dtype), *inputs[1:]]
 
     def by_rules(self, make: Make, op_type: str, inputs: list[Any], attrs: Any) -> Any:
         """Make an operation of a step."""
