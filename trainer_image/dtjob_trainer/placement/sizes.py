@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from dtjob_trainer.frameworks import graphs
-from dtjob_trainer.placement import axes, joined, kinds, rules
+from dtjob_trainer.placement import axes, draws, joined, kinds, rules
 from dtjob_trainer.placement.kinds import ROWS, Kind, Make, Mode, Placement
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def of_sizes(tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], at
         makes = rank is not None and (rank < shape.rank or inputs[0].shape[0] == 1)  # it does not cover all rows
     if makes and not of_rows:
         drawn = op_type in rules.DRAWN
-        made = tracker.drawn_apart(make, op_type, inputs, attrs) if drawn else make(inputs)
+        made = draws.apart(tracker, make, op_type, inputs, attrs) if drawn else make(inputs)
         return kinds.put_all(made, Placement(Kind.ROWS, first.blocks, first.units))
     if op_type in rules.SIZED and of_rows:
         outputs = axes.decide(axes.Call(op_type, inputs, attrs))
@@ -98,7 +98,7 @@ def _arithmetic(tracker: "Tracker", make: Make, call: axes.Call, totals: list[An
     taken = _taken(call) if op_type in rules.TAKES and sizes == [0] else None
     if taken is not None and 0 not in taken:
         return make(inputs)  # entries that are alike everywhere
-    attrs = tracker.drawn_alike(op_type, call.attrs or None)
+    attrs = draws.alike(tracker, call.attrs or None)
     with tracker.within(Mode.OFF):
         whole = make(totals, name=None, attrs=attrs)
     begins = 0

@@ -11,7 +11,7 @@ import tensorflow as tf
 from dtjob_trainer.errors import StepError
 from dtjob_trainer.frameworks import graphs, hooks
 from dtjob_trainer.frameworks.functions import left_unconverted
-from dtjob_trainer.placement import joined, kinds, rules, tracker
+from dtjob_trainer.placement import draws, joined, kinds, rules, tracker
 from dtjob_trainer.placement.kinds import OWN, PARTIAL, Kind, Mode, Placement
 from dtjob_trainer.placement.tracker import Tracker
 
@@ -75,8 +75,8 @@ def _creating(own: Function) -> Function:
             handle, value = inputs
             return make([handle, found.part(value) if _adds_up(handle) else found.same(value)])
         if not any(kinds.of(each) is not None for each in inputs):
-            made = make(inputs, attrs=found.drawn_alike(op_type, kwargs.get("attrs")))
-            return found.of_first_replica(made) if op_type in rules.DRAWN_BY_SEED else made
+            made = make(inputs, attrs=draws.alike(found, kwargs.get("attrs")))
+            return draws.of_first_replica(found, made) if op_type in rules.DRAWN_BY_SEED else made
         return found.call(make, op_type, inputs, kwargs.get("attrs"))
 
     return create
@@ -281,8 +281,7 @@ def _placed(
     """
     with trace.within(Mode.GRADIENT):
         given = _as_they_must_be(trace, outputs, gradients)
-        found = take(*given)
-        found = list(found) if isinstance(found, list | tuple) else [found]
+        found = _listed(take(*given))
         by_parts = any(place is not None for place in (*inputs, *outputs))
         partial = any(kinds.kind(_values(each)) is Kind.PARTIAL for each in given)
         untouchable = {id(_values(each)) for each in given if each is not None}
@@ -290,6 +289,10 @@ def _placed(
             _stamped(gradient, by, by_parts or partial, untouchable)
             for gradient, by in zip(found, inputs, strict=False)
         ] + found[len(inputs) :]
+
+
+def _listed(gradients: Any) -> list[Any]:
+    return list(gradients) if isinstance(gradients, list | tuple) else [gradients]
 
 
 def _is_plain(place: Placement | None) -> bool:
@@ -305,8 +308,7 @@ def _ruled(
     - given: the gradients by the outputs.
     """
     with trace.within(Mode.STEP):
-        found = take(*given)
-        found = list(found) if isinstance(found, list | tuple) else [found]
+        found = _listed(take(*given))
         return [
             _by_input(trace, gradient, place, tensor)
             for gradient, place, tensor in zip(found, inputs, tensors, strict=False)

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from dtjob_trainer.errors import TrainerError
 from dtjob_trainer.frameworks import graphs
-from dtjob_trainer.placement import axes, joined, kinds, rules, sizes
+from dtjob_trainer.placement import axes, draws, joined, kinds, rules, sizes
 from dtjob_trainer.placement.kinds import OWN, PARTIAL, ROWS, Kind, Make, Mode, Placement
 from dtjob_trainer.placement.shard import Shard, building, setting
 
@@ -34,7 +34,8 @@ class Tracker:
         self._made: dict[tuple[str, int], tuple[Any, Any]] = {}
         self._groups: dict[int, list[Any]] = {}
         self._before: Any = None
-        self._seeds: dict[tuple[int, int], int] = {}
+        self.seeds: dict[tuple[int, int], int] = {}
+        """The numbers of seeds, by TensorFlow's two seeds of an operation: see `draws.alike`."""
 
     @contextlib.contextmanager
     def within(self, mode: Mode) -> Iterator[None]:
@@ -169,40 +170,6 @@ class Tracker:
 
     # operations
 
-    def drawn_alike(self, op_type: str, attrs: Any) -> Any:
-        """The attributes of an operation that all replicas compute alike, so that random numbers that belong to no rows
-        are the same. TensorFlow makes seeds of the number of operations, which differs between replicas: each seed is
-        replaced by its number among those of the step."""
-        if self.mode is Mode.OFF or not attrs or "seed2" not in attrs or not (attrs["seed"].i or attrs["seed2"].i):
-            return attrs
-        seeds = attrs["seed"].i, attrs["seed2"].i
-        return {**attrs, "seed2": type(attrs["seed2"])(i=self._seeds.setdefault(seeds, len(self._seeds) + 1))}
-
-    def of_first_replica(self, operation: Any) -> Any:
-        """An operation that draws numbers which belong to no rows. If the seed is that of a generator, of which each
-        replica has its own, the numbers of the first replica count."""
-        source, output = operation, operation.outputs[0]
-        while source.type != "RngReadAndSkip" and len(source.inputs):
-            source = source.inputs[source.type in rules.DRAWN_BY_SEED].op
-        if self.mode is Mode.STEP and source.type == "RngReadAndSkip" and output.dtype is not tf.uint64:  # no key
-            kinds.put(output, Placement(Kind.LATER, make=lambda: joined.sums([joined.first_only(output)])[0]))
-        return operation
-
-    def drawn_apart(self, make: Make, op_type: str, inputs: Sequence[Any], attrs: Any) -> Any:
-        """Make an operation that draws random numbers for rows. All replicas have the same seeds, so that each of them
-        adds its number."""
-        number = tf.distribute.get_replica_context().replica_id_in_sync_group
-        if op_type in rules.DRAWN_BY_SEED:
-            with self.within(Mode.OFF):
-                shape, seed, *others = inputs
-                inputs = [shape, seed + _APART * tf.cast(number, seed.dtype), *others]
-            return make(inputs)
-        known = tf.get_static_value(number)
-        if known is None or not (attrs["seed"].i or attrs["seed2"].i):
-            return make(inputs)
-        seed = attrs["seed2"]
-        return make(inputs, attrs={**attrs, "seed2": type(seed)(i=seed.i + _APART * int(known))})
-
     def call(self, make: Make, op_type: str, inputs: Sequence[Any], attrs: Any) -> Any:
         """Make an operation of `inputs`, some of which are placed, and place what it gives."""
         if op_type == "IdentityN":
@@ -213,11 +180,10 @@ class Tracker:
             return self.by_rules(make, op_type, list(inputs), attrs)
         if self.mode is Mode.GRADIENT and op_type in ("AddN", "AddV2", "Add"):
             inputs = self._summands(inputs)
-        draws = self.mode is Mode.LAYER and op_type in rules.DRAWN
-        if draws and _may_be_of_rows(graphs.shape_in(inputs[0])):
-            made = self.drawn_apart(make, op_type, inputs, attrs)
+        if self.mode is Mode.LAYER and op_type in rules.DRAWN and _may_be_of_rows(graphs.shape_in(inputs[0])):
+            made = draws.apart(self, make, op_type, inputs, attrs)
         else:
-            made = make(inputs, attrs=self.drawn_alike(op_type, attrs))
+            made = make(inputs, attrs=draws.alike(self, attrs))
         for output in made.outputs:
             place = _inferred(output, [kinds.of(each) for each in inputs], layer=self.mode is Mode.LAYER)
             if place is not None and place.kind is Kind.ROWS and op_type not in rules.ELEMENTWISE:
@@ -249,14 +215,14 @@ class Tracker:
         inputs = [self.same(each) if kinds.kind(each) is Kind.PARTIAL else each for each in inputs]
         if Kind.ROWS in found:
             return self._of_rows(make, op_type, inputs, attrs)
-        return make(inputs, attrs=self.drawn_alike(op_type, attrs))
+        return make(inputs, attrs=draws.alike(self, attrs))
 
     def _of_rows(self, make: Make, op_type: str, inputs: list[Any], attrs: Any) -> Any:
         if op_type in rules.OF_SIZES:
             return sizes.of_rows(self, make, op_type, inputs)
         outputs = axes.decide(axes.Call(op_type, inputs, attrs))
         if outputs is None:
-            return make([self.same(each) for each in inputs], attrs=self.drawn_alike(op_type, attrs))
+            return make([self.same(each) for each in inputs], attrs=draws.alike(self, attrs))
         return kinds.put_all(make(self._counted(op_type, inputs) if outputs is PARTIAL else inputs), outputs)
 
     def _summands(self, inputs: Sequence[Any]) -> list[Any]:
@@ -290,8 +256,6 @@ class Tracker:
         return made
 
 
-_APART = 1_000_003
-"""Between the seeds of two replicas."""
 _current: ContextVar[Tracker | None] = ContextVar("placement", default=None)
 """Of the replica that this thread traces."""
 
