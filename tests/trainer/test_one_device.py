@@ -28,7 +28,8 @@ SOME = (
 )
 PLACED = (
     "gradients_used_otherwise,states_of_losses,rows_in_metrics,metrics_of_all_rows,own_layers_in_wrappers,"
-    "layers_of_all_rows,loops_beside_rows,noise_of_rows,temporal_classes,widths_of_all_rows"
+    "layers_of_all_rows,loops_beside_rows,noise_of_rows,temporal_classes,widths_of_all_rows,"
+    "numbers_of_ragged_rows,numbers_of_sparse_rows"
 )
 """Steps, losses and metrics that do more with numbers of rows than reduce them."""
 OFTEN = (

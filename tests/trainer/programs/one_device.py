@@ -19,6 +19,7 @@ import one_device_losses  # noqa: F401
 import one_device_optimizers  # noqa: F401
 import one_device_other_losses  # noqa: F401
 import one_device_placements  # noqa: F401
+import one_device_ragged  # noqa: F401
 import one_device_states  # noqa: F401
 import one_device_steps  # noqa: F401
 import one_device_tables  # noqa: F401

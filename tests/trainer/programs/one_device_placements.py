@@ -3,21 +3,7 @@
 
 import numpy as np
 import tensorflow as tf
-from one_device_setup import (
-    BATCH,
-    batched,
-    case,
-    compiled,
-    keras,
-    layers,
-    metrics,
-    optimizers,
-    random,
-    sequences,
-    train,
-    x,
-    y,
-)
+from one_device_setup import BATCH, case, compiled, keras, layers, metrics, optimizers, sequences, train, x, y
 
 import dtjob_trainer as dt
 
@@ -294,45 +280,6 @@ def noise_of_rows():
         return tf.reduce_all(noise[:, None] == noise[None], -1) & ~tf.cast(tf.eye(tf.shape(noise)[0]), tf.bool)
 
     return fitted(draws)["history"]
-
-
-@case
-def widths_of_all_rows():
-    """What pads rows of unlike lengths to the longest of them: that of all replicas."""
-    words = [f"w{number}" for number in range(20)]
-    lines = [[words[number] for number in random.integers(0, 20, random.integers(1, 9))] for _ in rows]
-    texts, ragged = tf.constant([[" ".join(line)] for line in lines]), tf.ragged.constant(lines)
-
-    class Own(keras.Model):
-        def __init__(self, after, places):
-            super().__init__()
-            self.lookup, self.embed = layers.StringLookup(vocabulary=words), layers.Embedding(22, 4)
-            self.places = layers.Embedding(9, 4) if places else None
-            self.after, self.out = after, layers.Dense(1)
-
-        def call(self, inputs):
-            found = self.embed(tf.ragged.map_flat_values(self.lookup, inputs).to_tensor(21))
-            if self.places:
-                found += self.places(tf.range(tf.shape(found)[1]))
-            for layer in self.after:
-                found = layer(found)
-            return self.out(tf.reduce_mean(found, 1))
-
-    def made(name):
-        tanh = [layers.Activation(lambda values: tf.tanh(values))]
-        after = {"plain": [], "dense": [layers.Dense(3)], "tanh": [layers.Dense(3), *tanh]}.get(name, tanh)
-        yield ragged, Own(after, name == "places")
-        first = [keras.Input((1,), dtype="string"), layers.TextVectorization(vocabulary=words)]
-        mean = layers.GlobalAveragePooling1D()
-        yield texts, keras.Sequential([*first, layers.Embedding(22, 4), *after, mean, layers.Dense(1)])
-
-    found = {}
-    for name in ("plain", "dense", "tanh", "places"):
-        for kind, (data, model) in zip(("ragged", "texts"), made(name), strict=True):
-            held_out = batched(data[:20], targets[:20])
-            model = compiled(model, optimizers.SGD(0.05), "mse")
-            found[f"{kind}, {name}"] = train(model, batched(data, targets), validation_data=held_out)
-    return found
 
 
 @case

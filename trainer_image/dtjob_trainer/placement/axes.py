@@ -22,7 +22,7 @@ class Call:
     def __init__(self, op_type: str, inputs: Sequence[Any], attrs: Any) -> None:
         self.op_type, self.inputs, self.attrs = op_type, inputs, attrs or {}
         placed = {i: place for i, each in enumerate(inputs) if (place := kinds.of(each)) is not None}
-        self.places = {i: place for i, place in placed.items() if place.kind is Kind.ROWS}
+        self.places = {i: place for i, place in placed.items() if place.kind is Kind.ROWS or place.shared}
         """The placements of the inputs that are rows."""
         self.rows = [*self.places]
 

@@ -28,6 +28,9 @@ class Kind(Enum):
     """A number of rows, or a shape that begins with one. `total` is one device's."""
     OWN = auto()
     """Not at all: a replica uses the value for its own rows, as the statistics of its batch normalization."""
+    LOCAL = auto()
+    """Numbers by which a replica finds its own rows, such as the row splits of ragged ones. `make` gives one device's,
+    if anything uses them as numbers."""
     LATER = auto()
     """The result of a metric, which `make` computes if anything uses it."""
 
@@ -43,6 +46,8 @@ class Placement:
     """Entries of the first dimension for one row of the batch; None where that is not known."""
     total: Any = None
     make: Callable[[], Any] | None = None
+    shared: bool = False
+    """Whether LOCAL numbers of replicas follow one another along the first dimension, as rows do."""
 
 
 class Mode(Enum):

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from dtjob_trainer.frameworks import hooks, keras3, tf_keras
 from dtjob_trainer.frameworks.functions import left_unconverted
-from dtjob_trainer.placement import kinds, tracker
+from dtjob_trainer.placement import kinds, ragged, tracker
 from dtjob_trainer.placement.kinds import Kind, Mode
 
 _BY_RULES = (".merging", ".lambda_layer", "tf_op_layer")
@@ -36,8 +36,10 @@ def _by_rows(package: str, own: Callable[..., Any]) -> Any:
 
         def given(value: Any) -> Any:
             """What a layer is given: what is no row as one device has it."""
-            other = isinstance(value, tf.Tensor) and kinds.kind(value) in (Kind.PARTIAL, Kind.LATER, Kind.SIZE)
-            return found.same(value) if other else value
+            if not isinstance(value, tf.Tensor):
+                return value
+            value = ragged.as_rows(found, value)
+            return found.same(value) if kinds.kind(value) in (Kind.PARTIAL, Kind.LATER, Kind.SIZE) else value
 
         args, kwargs = tf.nest.map_structure(given, (args, kwargs))
         parts = (kinds.of(each) for each in tf.nest.flatten((args, kwargs), expand_composites=True))

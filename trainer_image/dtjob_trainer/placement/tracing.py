@@ -231,7 +231,9 @@ def _calling(own: Function) -> Any:
         found = _active()
         if found is not None and found.mode is Mode.STEP:
             inputs, kwargs = tf.nest.map_structure(
-                lambda each: found.same(each) if isinstance(each, tf.Tensor) else each, (inputs, kwargs)
+                lambda each: found.same(each) if isinstance(each, tf.Tensor) else each,
+                (inputs, kwargs),
+                expand_composites=True,
             )
         return own(self, *inputs, **kwargs)
 

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from dtjob_trainer.errors import TrainerError
 from dtjob_trainer.frameworks import graphs
-from dtjob_trainer.placement import axes, draws, joined, kinds, rules, sizes
+from dtjob_trainer.placement import axes, draws, joined, kinds, ragged, rules, sizes
 from dtjob_trainer.placement.kinds import OWN, PARTIAL, ROWS, Kind, Make, Mode, Placement
 from dtjob_trainer.placement.shard import Shard, building, setting
 
@@ -50,8 +50,7 @@ class Tracker:
         """Place the tensors of `structure` with an open first dimension, and what ragged and sparse ones consist of."""
         for tensor in tf.nest.flatten(structure):
             if isinstance(tensor, tf.RaggedTensor | tf.SparseTensor):
-                for part in tf.nest.flatten(tensor, expand_composites=True):
-                    kinds.put(part, OWN)
+                ragged.note(self, tensor)
             elif isinstance(tensor, tf.Tensor) and kinds.is_open(tensor):
                 kinds.put(tensor, ROWS)
 
@@ -71,7 +70,7 @@ class Tracker:
                 return place.total
             case Kind.PARTIAL:
                 return self._sum(tensor)
-            case Kind.LATER if place.make is not None:
+            case Kind.LATER | Kind.LOCAL if place.make is not None:
                 return self.once("later", tensor, place.make)
             case Kind.ROWS:
                 return self.once("rows", tensor, lambda: self._joined(tensor, place))
@@ -205,8 +204,9 @@ class Tracker:
         found = {kinds.kind(each) for each in inputs}
         if Kind.OWN in found:
             return self._of_own(make, inputs)
-        if Kind.SIZE in found:
-            return sizes.of_sizes(self, make, op_type, inputs, attrs)
+        for kind, of_kind in ((Kind.LOCAL, ragged.by_rules), (Kind.SIZE, sizes.of_sizes)):
+            if kind in found:
+                return of_kind(self, make, op_type, inputs, attrs)
         if Kind.PARTIAL in found and Kind.ROWS not in found and _stays_partial(op_type, inputs, attrs):
             if op_type in rules.ADDITIVE:
                 terms = len(inputs) - (op_type == "ConcatV2")  # the last input of which is an axis
@@ -277,7 +277,7 @@ def over_all_rows(function: Callable[..., Any], *tensors: Any) -> Any:
     """
     found = current()
     if found is not None:
-        whole = tf.nest.map_structure(found.same, tensors)
+        whole = tf.nest.map_structure(found.same, tensors, expand_composites=True)
         with found.within(Mode.OFF):
             return function(*whole)
     if building.get() or tf.distribute.get_strategy().num_replicas_in_sync == 1:
