@@ -77,6 +77,20 @@ def test_a_ps_that_is_lost_during_a_save_takes_training_back_to_the_checkpoint_b
         assert not list(run.checkpoints.glob(".dtjob*"))
 
 
+def test_a_ps_that_is_back_at_once_ends_the_chief_once(tmp_path: Path) -> None:
+    """A worker that has lost a server does not ask for it again for a second: the chief waits for that."""
+    with counted(tmp_path, 10_000, (), every=DOZEN) as run:
+        run.start()
+        for _ in range(3):
+            step = run["chief-0"].wait_for_checkpoint(1)["step"] or 0
+            run["chief-0"].wait_for_step(step + 1)
+            run["ps-1"].kill()
+            assert run["ps-1"].exit_code() == -signal.SIGKILL
+            assert run["chief-0"].exit_code() == 75
+            run.start("ps-1", "chief-0")
+        run["chief-0"].wait_for_step(run["chief-0"].wait_for_checkpoint(1)["checkpoint"]["step"] + DOZEN)
+
+
 def test_tables_of_ps_without_the_directory_pass_through_the_chief(tmp_path: Path) -> None:
     """Each process has a memory of its own behind ram://."""
     with counted(tmp_path, 2, (), every=DOZEN, directory="ram://checkpoints") as run:
@@ -90,7 +104,7 @@ def test_tables_of_ps_without_the_directory_pass_through_the_chief(tmp_path: Pat
 @pytest.mark.timeout(1200)
 def test_kills_of_ps_and_chief_at_random_moments_mix_no_two_steps(tmp_path: Path) -> None:
     chance, during_saves = random.Random(0), 0
-    with counted(tmp_path, 400, (), every=DOZEN) as run:
+    with counted(tmp_path, 800, (), every=DOZEN) as run:
         run.start()
         for _ in range(10):
             chief, before = run["chief-0"], len(run["chief-0"].lines)

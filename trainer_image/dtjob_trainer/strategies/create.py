@@ -14,6 +14,7 @@ from dtjob_trainer.contract.strategy import ALONE
 from dtjob_trainer.contract.task import Task
 from dtjob_trainer.errors import MissingDeviceError, StrategyError
 from dtjob_trainer.strategies import sharded_variables, tpu_connection
+from dtjob_trainer.strategies.reached_servers import wait_for_servers
 
 CROSS_DEVICE_OPS = {
     "NCCL": "NcclAllReduce",
@@ -114,6 +115,7 @@ def _parameter_server(task: Task) -> Any:
     cut = sharded_variables.partitioner(task.strategy_options, servers=len(task.cluster["ps"]))
     strategy = tf.distribute.ParameterServerStrategy(_resolver(task), cut)
     check_replicas(strategy.num_replicas_in_sync)
+    wait_for_servers(len(task.cluster["worker"]), len(task.cluster["ps"]))
     return strategy
 
 
