@@ -13,6 +13,8 @@ from dtjob.client.patience import Patience
 
 _AGAIN_SECONDS = 0.2
 """Before a watch that ended is continued."""
+_LEAST_SECONDS = 5.0
+"""For the first look if there is no time: whoever waits 0 seconds asks how it is now."""
 
 
 def changes(cluster: Cluster, kind: str, name: str, until: float = math.inf) -> Iterator[Object | None]:
@@ -22,10 +24,11 @@ def changes(cluster: Cluster, kind: str, name: str, until: float = math.inf) -> 
     serve is asked again, and the user is told after a while.
     """
     trying = Patience(cluster.connection.outage, until)
-    is_known = False
-    while time.monotonic() < until:
+    is_known, now = False, time.monotonic()
+    first = until if until > now else now + _LEAST_SECONDS
+    while time.monotonic() < (until if is_known else first):
         try:
-            found = cluster.get(kind, name, seconds=0, until=until)
+            found = cluster.get(kind, name, seconds=0, until=until if is_known else first)
             is_known = True
             yield found
             fields = f"metadata.name={name}"

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import math
+import os
 import socket
 import ssl
 import sys
@@ -46,14 +47,25 @@ class Connection:
         self.outage = Outage(lambda text: sys.stderr.write(f"dtjob: {text}\n"))
         self._of_thread = threading.local()
         self._links: weakref.WeakSet[http.client.HTTPConnection] = weakref.WeakSet()
+        self._beside: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._has_ended = False
 
     def end(self) -> None:
         """End the calls and streams of all threads, and let no other begin: they raise Ended."""
         self._has_ended = True
+        for each in list(self._beside):
+            each.end()
         for link in list(self._links):
             with contextlib.suppress(OSError, AttributeError):  # one that is closed has no socket
                 link.sock.shutdown(socket.SHUT_RDWR)
+
+    def beside(self) -> "Connection":
+        """Another connection, which can be ended by itself, and ends with this one."""
+        made = Connection(self.access)
+        self._beside.add(made)
+        if self._has_ended:
+            made.end()
+        return made
 
     def call(self, method: str, path: str, body: Any = None, query: Query | None = None, **how: Any) -> Object:
         """The JSON that the API server answers. `how`: as in `raw`."""
@@ -129,10 +141,16 @@ class Connection:
             if sink is None:
                 return answer.read()
             while piece := answer.read(_PIECE):
-                sink(piece)
+                _give(sink, piece)
             return b""
-        except _BROKEN as error:
+        except ClientError:  # an answer that was read
+            raise
+        except BaseException as error:
             link.close()
+            if isinstance(error, _SinkFailed):
+                raise error.error from None
+            if not isinstance(error, _BROKEN):  # such as Ctrl-C: the next call must not meet this one's answer
+                raise
             # The server may have closed a connection that was kept. Only a call without effect is repeated.
             is_closed = was_open and isinstance(error, http.client.HTTPException | ConnectionError)
             if is_closed and method == "GET" and sink is None:
@@ -161,8 +179,8 @@ class Connection:
     def _link(self) -> http.client.HTTPConnection:
         """The connection of this thread, closed if it was idle. The next request opens it."""
         mine, now = self._of_thread, time.monotonic()
-        if not hasattr(mine, "link"):
-            mine.link, mine.used = self._new(), now
+        if getattr(mine, "process", None) != os.getpid():  # a process that was forked has a link of its own
+            mine.link, mine.used, mine.process = self._new(), now, os.getpid()
         link: http.client.HTTPConnection = mine.link
         if now - mine.used > KEPT_SECONDS:
             link.close()
@@ -224,6 +242,21 @@ class _Secure(http.client.HTTPSConnection):
             return
         http.client.HTTPConnection.connect(self)
         self.sock: socket.socket = self._trusted.wrap_socket(self.sock, server_hostname=self._name)
+
+
+class _SinkFailed(Exception):
+    """What takes an answer has failed, such as a file on a full disk. The connection has not."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _give(sink: Callable[[bytes], object], piece: bytes) -> None:
+    try:
+        sink(piece)
+    except OSError as error:
+        raise _SinkFailed(error) from None
 
 
 def _may_repeat(method: str, error: Unavailable) -> bool:

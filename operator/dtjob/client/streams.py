@@ -6,7 +6,9 @@ import contextlib
 import json
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -30,6 +32,7 @@ ANSWER_SECONDS = 5.0
 """From the beginning of a question at a port to the last byte of its answer."""
 _REFUSED = {403: "you may not open one; the role edit of the namespace has the right", 404: "it is not there"}
 """A refused WebSocket shows its HTTP status alone."""
+Answer = TypeVar("Answer")
 _Sending = contextlib.AbstractAsyncContextManager[object]
 _Opened = contextlib.AbstractAsyncContextManager[aiohttp.ClientWebSocketResponse]
 
@@ -38,13 +41,23 @@ class CommandFailed(ClientError):
     """The command ended with an exit code other than 0. The message is the last line of its standard error."""
 
 
+def run(call: Coroutine[Any, Any, Answer]) -> Answer:
+    """What the coroutine returns. In a notebook, whose thread runs a loop already, it runs in another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(call)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, call).result()
+
+
 def run_in_pod(
     cluster: Cluster, pod: str, container: str, command: Sequence[str], sink: Callable[[bytes], object]
 ) -> None:
     """Run a command in a container, and give its standard output to `sink` piece by piece. Raises ClientError."""
     said = deque[int](maxlen=_LAST_BYTES)
     takers = {STDOUT: sink, STDERR: said.extend}
-    found = asyncio.run(executed(cluster, pod, container, command, ("stdout", "stderr"), takers))
+    found = run(executed(cluster, pod, container, command, ("stdout", "stderr"), takers))
     if found.get("status") != "Success":
         lines = bytes(said).decode(errors="replace").strip().splitlines()
         raise CommandFailed(lines[-1] if lines else str(found.get("message") or "the connection to the pod broke"))
@@ -65,14 +78,20 @@ async def executed(
     `takers`: what takes the data of a channel. `sending`: what sends to the socket meanwhile. Raises ClientError.
     """
     query = [("container", container), *((one, "true") for one in streams), *(("command", one) for one in command)]
-    status = b""
+    status, failed = b"", None
     path = f"{cluster.path('Pod')}/{pod}/exec?{urlencode(query)}"
     async with opened(cluster, path, protocols) as socket, sending(socket):
         async for channel, data in messages(socket):
             if channel == STATUS:
                 status += data
             elif channel in takers:
-                takers[channel](data)
+                try:
+                    takers[channel](data)
+                except OSError as error:  # of a file or a pipe here, not of the connection
+                    failed = error
+                    break
+    if failed is not None:
+        raise failed
     found: Object = json.loads(status or b"{}")
     return found
 

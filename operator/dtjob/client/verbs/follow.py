@@ -13,7 +13,6 @@ from dtjob.api.phase import ENDED
 from dtjob.client.changes import batches, changes
 from dtjob.client.changes import follow as take_all
 from dtjob.client.cluster import Cluster
-from dtjob.client.connection import Connection
 from dtjob.client.errors import TEMPORARY, ClientError, Ended, NotFound, NotReached
 from dtjob.client.patience import Patience
 from dtjob.client.verbs.logs import ALL, STAMPED, How, Line, name_of, parted
@@ -37,7 +36,7 @@ def follow(cluster: Cluster, name: str, task: str | None = None, how: How = ALL)
 
     Whoever leaves the loop ends the reading too.
     """
-    own = Cluster(Connection(cluster.connection.access), cluster.namespace)
+    own = Cluster(cluster.connection.beside(), cluster.namespace)
     found = _Found()
     threading.Thread(target=_read, args=(own, name, task, how, found), daemon=True, name=name).start()
     try:

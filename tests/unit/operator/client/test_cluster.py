@@ -2,6 +2,7 @@
 """Calls to an API server: paths, pages, watches, and errors in words."""
 
 import http.client
+import multiprocessing
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -61,6 +62,32 @@ def test_a_connection_that_was_idle_is_not_used_again(
     monkeypatch.setattr(connection, "KEPT_SECONDS", -1.0)
     cluster.get("Pod", "a")
     assert server.connections == 2
+
+
+def test_a_process_that_was_forked_has_a_connection_of_its_own(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {PODS}/a", {})
+    cluster.get("Pod", "a")
+    child = multiprocessing.get_context("fork").Process(target=cluster.get, args=("Pod", "a"))
+    child.start()
+    child.join()
+    cluster.get("Pod", "a")
+    assert (child.exitcode, server.connections) == (0, 2)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_what_takes_an_answer_may_fail_and_the_next_call_is_a_new_one(
+    server: ApiServer, cluster: Cluster, error: BaseException
+) -> None:
+    """The disk is full, or Ctrl-C is pressed: the cluster is not to blame."""
+
+    def fail(_: bytes) -> None:
+        raise error
+
+    server.answer(f"GET {PODS}/a/log", b"a line\n")
+    with pytest.raises(type(error)) as raised:
+        cluster.connection.raw("GET", f"{PODS}/a/log", sink=fail)
+    assert raised.value is error
+    assert cluster.connection.raw("GET", f"{PODS}/a/log") == b"a line\n"
 
 
 def test_the_proxy_is_the_kubeconfigs_or_the_environments(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

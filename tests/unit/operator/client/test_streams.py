@@ -88,6 +88,21 @@ def test_the_output_of_a_command_comes_in_pieces(cluster: Cluster) -> None:
     assert said.decode() == "python3 -c print('a b & c')"
 
 
+async def test_a_command_runs_in_a_notebook_too(cluster: Cluster) -> None:
+    """Its thread runs a loop already."""
+    said = bytearray()
+    run_in_pod(cluster, "a", "helper", ["true"], said.extend)
+    assert said == b"true"
+
+
+def test_what_takes_the_output_may_fail_by_itself(cluster: Cluster) -> None:
+    def full(_: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left on device"):
+        run_in_pod(cluster, "a", "helper", ["true"], full)
+
+
 def test_a_credential_that_has_expired_is_renewed_once(cluster: Cluster) -> None:
     tokens, said = ["Bearer old", "Bearer secret"], bytearray()
 

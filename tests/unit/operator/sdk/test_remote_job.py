@@ -92,7 +92,10 @@ def test_logs_are_lines_of_tasks(server: ApiServer, client: dtjob.Client, follow
     assert list(client.get("digits").logs(follow=follow)) == ["worker-0 | a line"]
 
 
-def test_a_reader_of_logs_that_leaves_ends_all_that_reads(server: ApiServer, client: dtjob.Client) -> None:
+@pytest.mark.parametrize("by_client", [False, True])
+def test_a_reader_of_logs_that_leaves_ends_all_that_reads(
+    server: ApiServer, client: dtjob.Client, by_client: bool
+) -> None:
     """In a notebook each cell that is interrupted would leave threads, connections and a growing queue."""
     line = b"2026-11-23T12:00:00Z a line\n"
     server.answer(f"WATCH {JOBS}", Fault(hold=True))
@@ -108,7 +111,12 @@ def test_a_reader_of_logs_that_leaves_ends_all_that_reads(server: ApiServer, cli
     lines = client.get("digits").logs(follow=True)
     assert next(lines) == "worker-0 | a line"
     assert left()
-    lines.close()
+    if by_client:
+        client.close()
+        with pytest.raises(dtjob.ClientError, match="has ended"):
+            list(lines)
+    else:
+        lines.close()
     deadline = time.monotonic() + 10  # the server holds the logs and watches for longer
     while left():
         assert time.monotonic() < deadline, left()
