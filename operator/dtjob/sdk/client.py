@@ -22,9 +22,6 @@ from dtjob.sdk.local_job import LocalJob
 from dtjob.sdk.remote_job import RemoteJob
 from dtjob.sdk.started_job import StartedJob
 
-_OF_A_SERVER = ("uid", "resourceVersion", "generation")
-"""Metadata of a job that was read, which no new job has."""
-
 
 class Client:
     """Jobs of one namespace of a cluster, found as kubectl finds it, or of this machine.
@@ -68,8 +65,7 @@ class Client:
         Raises BadInput if it is wrong or this client is for another namespace, and Refused if there is one of its name.
         """
         dumped = job.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"status"})
-        metadata = {name: one for name, one in dumped["metadata"].items() if name not in _OF_A_SERVER}
-        manifest = {**dumped, "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata}
+        manifest = {**dumped, "apiVersion": API_VERSION, "kind": KIND}
         if found := problems(manifest):
             raise BadInput(*map(str, found))
         _warn(said_in_vain(manifest) if self._cluster is None else warnings_of(job, manifest))

@@ -3,8 +3,6 @@
 
 import contextlib
 import secrets
-import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,6 +13,7 @@ from dtjob.api.spec.pod_template import CHECKPOINT_VOLUME, CLUSTER_VOLUME, SHARE
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError, NotDone, Refused
+from dtjob.client.signals import signals_as_exceptions
 from dtjob.client.verbs.pods import container_state, in_order, selector, state_of
 from dtjob.crd.answers.problems import to_job
 from dtjob.objects import labels, topology
@@ -98,7 +97,7 @@ def directory_of(job: Job) -> str:
 def running(cluster: Cluster, stored: Object, command: list[str], image: str | None = None) -> Iterator[str]:
     """The name of a helper pod that runs. It is deleted afterwards. Raises NotDone if it does not start."""
     pods = cluster.list("Pod", selector(stored["metadata"]["name"]))
-    with _signals_as_exceptions():
+    with signals_as_exceptions():
         made = helper_pod(stored, command, image, pods)
         try:
             made = cluster.create(made)
@@ -110,26 +109,6 @@ def running(cluster: Cluster, stored: Object, command: list[str], image: str | N
                 if "uid" not in made["metadata"]:  # its creation was interrupted, and nobody else has such a name
                     made = cluster.get("Pod", made["metadata"]["name"])
                 cluster.delete("Pod", made["metadata"]["name"], made["metadata"]["uid"], seconds=0)
-
-
-@contextlib.contextmanager
-def _signals_as_exceptions() -> Iterator[None]:
-    """A signal that ends this process, as of a terminal that is closed, lets it clean up first."""
-    if threading.current_thread() is not threading.main_thread():  # of a notebook: only the first may
-        yield
-        return
-
-    def end(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
-    for one in ours:
-        signal.signal(one, end)
-    try:
-        yield
-    finally:
-        for one in ours:
-            signal.signal(one, signal.SIG_DFL)
 
 
 def ended(cluster: Cluster, name: str) -> str:

@@ -9,9 +9,10 @@ from dtjob.api.phase import ENDED, Phase
 from dtjob.api.spec.replica_specs import Role
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import ClientError, JobFailed, NotDone, NotFound, Refused, TimedOut
+from dtjob.client.signals import signals_as_exceptions
 from dtjob.client.verbs.pods import check_task, in_order, newest, selector
-from dtjob.client.verbs.wait import DELETED, wait
-from dtjob.client.verbs.words import phase_of
+from dtjob.client.verbs.wait import DELETED, check_can_reach, wait
+from dtjob.client.verbs.words import is_being_deleted, phase_of
 
 Object = Mapping[str, Any]
 SUSPENDED_SECONDS = 3600.0
@@ -45,7 +46,7 @@ def restart(cluster: Cluster, name: str) -> None:
     """Suspend the job until its pods have saved and ended, and resume it, whatever happens meanwhile.
 
     Raises Refused for a job that has ended, or that somebody else or a queue has suspended. Raises NotDone if its pods
-    do not end.
+    do not end, or if somebody else resumes it before.
     """
     job = _going_on(cluster, name, "restarted")
     # To resume a suspended job is a decision of whoever suspended it.
@@ -53,9 +54,23 @@ def restart(cluster: Cluster, name: str) -> None:
         raise Refused(f"{name}: is suspended, so it has no pods to restart; dtjob resume {name} continues it")
     if phase_of(job) == Phase.SUSPENDED:
         raise Refused(f"{name}: waits in its queue, so it has no pods to restart")
-    _suspend(cluster, job, True)
+    with signals_as_exceptions():
+        _suspend(cluster, job, True)
+        _resume_after_pods(cluster, job)
+
+
+def _resume_after_pods(cluster: Cluster, job: Object) -> None:
+    name, ours = job["metadata"]["name"], True
+
+    def check(found: Object, wanted: str) -> None:
+        nonlocal ours
+        check_can_reach(found, wanted)
+        if not found["spec"].get("suspend"):
+            ours = False
+            raise NotDone(f"{name}: was not restarted: somebody has resumed it before its pods had ended")
+
     try:
-        wait(cluster, name, "Suspended", SUSPENDED_SECONDS)
+        wait(cluster, name, "Suspended", SUSPENDED_SECONDS, check=check)
     except JobFailed as error:
         raise NotDone(f"{name}: was not restarted: {str(error).removeprefix(f'{name}: ')}") from None
     except TimedOut:
@@ -63,7 +78,8 @@ def restart(cluster: Cluster, name: str) -> None:
         raise NotDone(said) from None
     finally:
         try:
-            _suspend(cluster, job, False)
+            if ours:
+                _suspend(cluster, job, False)
         except NotFound:
             pass
         except ClientError as error:
@@ -100,14 +116,16 @@ def delete(cluster: Cluster, name: str, seconds: float | None = None) -> None:
 
 
 def _going_on(cluster: Cluster, name: str, what: str) -> Object:
-    """The job. Raises Refused if it has ended."""
+    """The job. Raises Refused if it has ended or is being deleted."""
     job = cluster.get(KIND, name)
     check_goes_on(job, what)
     return job
 
 
 def check_goes_on(job: Object, what: str) -> None:
-    """Raise Refused if the job has ended. `what`: what it cannot be then, such as suspended."""
+    """Raise Refused if the job has ended or is being deleted. `what`: what it cannot be then, such as suspended."""
+    if is_being_deleted(job):
+        raise Refused(f"{job['metadata']['name']}: is being deleted, so it cannot be {what}")
     if phase_of(job) in ENDED:
         raise Refused(f"{job['metadata']['name']}: has ended ({phase_of(job)}), so it cannot be {what}")
 

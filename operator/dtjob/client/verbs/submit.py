@@ -8,11 +8,15 @@ from typing import Any
 from dtjob.api.names import API_VERSION, KIND
 from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster
-from dtjob.client.errors import ClientError, Conflict, NotFound
+from dtjob.client.errors import ClientError, Conflict, NotFound, NotReached
+from dtjob.client.signals import signals_as_exceptions
+from dtjob.client.verbs.words import is_being_deleted
 from dtjob.manifests.package import MADE_BY_US
 from dtjob.manifests.submitted import Made
 
 Object = dict[str, Any]
+_OF_A_SERVER = ("uid", "resourceVersion", "generation")
+"""Metadata of a job that was read, as by `kubectl get -o yaml`. No new job has them."""
 
 
 def of_namespace(cluster: Cluster, manifest: Object, wanted: str | None) -> Cluster:
@@ -28,12 +32,19 @@ def of_namespace(cluster: Cluster, manifest: Object, wanted: str | None) -> Clus
 
 def create(cluster: Cluster, manifest: Object) -> Object:
     """Create the job of a manifest. Returns it as it is stored. Raises Conflict if there is a job of this name."""
+    metadata = {name: one for name, one in manifest["metadata"].items() if name not in _OF_A_SERVER}
+    name = str(metadata.get("name"))
     try:
-        return cluster.create(manifest)
+        return cluster.create({**manifest, "metadata": metadata})
     except Conflict:
-        name = str(manifest["metadata"].get("name"))
-        said = f"the namespace {cluster.namespace} has a job {name}; choose another name, or run dtjob delete {name}"
+        found = cluster.find(KIND, name)
+        hint = f"choose another name, or run dtjob delete {name}"
+        if found is not None and is_being_deleted(found):
+            hint = f"which is being deleted; dtjob wait {name} --for Deleted says when it is gone"
+        said = f"the namespace {cluster.namespace} has a job {name}{', ' if 'which' in hint else '; '}{hint}"
         raise Conflict(said, 409, "AlreadyExists") from None
+    except NotReached as error:
+        raise NotReached(f"{error}; dtjob status {name} says whether the job was created") from None
 
 
 def submit(cluster: Cluster, one: Made) -> Object:
@@ -47,15 +58,16 @@ def submit(cluster: Cluster, one: Made) -> Object:
         cluster.create(files, dry_run=True)  # so that no job is made for files that are refused
     except Conflict:
         _left_over(cluster, files)
-    job = create(cluster, one.job)
-    uid = job["metadata"]["uid"]
-    owner = {"apiVersion": API_VERSION, "kind": KIND, "name": one.name, "uid": uid}
-    try:
-        _create_files(cluster, {**files, "metadata": {**files["metadata"], "ownerReferences": [owner]}})
-    except BaseException:  # Ctrl-C too
-        with contextlib.suppress(ClientError):
-            cluster.delete(KIND, one.name, uid)
-        raise
+    with signals_as_exceptions():
+        job = create(cluster, one.job)
+        uid = job["metadata"]["uid"]
+        owner = {"apiVersion": API_VERSION, "kind": KIND, "name": one.name, "uid": uid}
+        try:
+            _create_files(cluster, {**files, "metadata": {**files["metadata"], "ownerReferences": [owner]}})
+        except BaseException:  # Ctrl-C too
+            with contextlib.suppress(ClientError):
+                cluster.delete(KIND, one.name, uid)
+            raise
     return job
 
 

@@ -3,7 +3,7 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dtjob.api.names import KIND
@@ -30,12 +30,20 @@ def check_wanted(word: str) -> str:
 
 
 def wait(
-    cluster: Cluster, name: str, wanted: str = END, seconds: float | None = None, uid: str | None = None
+    cluster: Cluster,
+    name: str,
+    wanted: str = END,
+    seconds: float | None = None,
+    uid: str | None = None,
+    check: Callable[[Object, str], None] | None = None,
 ) -> Object | None:
     """The job once it is so, None once it is deleted.
 
-    `wanted`: one of WANTED. `uid`: of the job that is meant, if it is known. Raises JobFailed if the job cannot reach
-    the state any more or goes on only if its user does something, TimedOut after so many seconds, and NotFound.
+    - wanted: one of WANTED. uid: of the job that is meant, if it is known.
+    - check: raises an error for a job that is not waited for any more. None: `check_can_reach`.
+
+    Raises JobFailed if the job cannot reach the state any more or goes on only if its user does something, TimedOut
+    after so many seconds, and NotFound.
     """
     phase = "not there"
     until = math.inf if seconds is None else time.monotonic() + seconds
@@ -48,7 +56,7 @@ def wait(
             phase = phase_of(job)
             if is_reached(job, wanted):
                 return job
-            check_goes_on(job, wanted)
+            (check or check_can_reach)(job, wanted)
     except NotFound as error:
         if wanted != DELETED or not error.reason:  # without a reason the cluster has no such kind
             raise
@@ -56,7 +64,7 @@ def wait(
     raise TimedOut(f"{name}: {phase} after {seconds:g} s")
 
 
-def check_goes_on(job: Object, wanted: str) -> None:
+def check_can_reach(job: Object, wanted: str) -> None:
     """Raise JobFailed if the job cannot reach the state, or only if its user does what its message says."""
     has_ended = phase_of(job) in ENDED and wanted != DELETED
     if has_ended or (is_stuck(job) and wanted not in _WITHOUT_THE_USER):

@@ -44,6 +44,11 @@ def phase_of(job: Object) -> str:
     return str((job.get("status") or {}).get("phase") or "Pending")
 
 
+def is_being_deleted(job: Object) -> bool:
+    """Whether somebody has deleted the job, and something still holds it, such as a pod that ends slowly."""
+    return "deletionTimestamp" in job["metadata"]
+
+
 def is_stuck(job: Object) -> bool:
     """Whether the job goes on only if its user does what its message says."""
     return (job.get("status") or {}).get("reason") in _FOR_ITS_USER
@@ -74,7 +79,8 @@ def summary(job: Object) -> str:
     message = f": {status['message']}" if status.get("message") else ""
     if not status.get("phase"):
         message = ": the operator has not written a status; `dtjob doctor` says whether it runs"
-    return harmless(f"{phase_of(job)}{reason}{message}")
+    deleted = ", is being deleted" if is_being_deleted(job) else ""
+    return harmless(f"{phase_of(job)}{deleted}{reason}{message}")
 
 
 def status_lines(job: Object, now: datetime | None = None) -> Iterator[str]:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job is changed, and what cannot happen is refused."""
 
+import signal
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -44,17 +46,47 @@ def test_data_workers_are_scaled_in_any_job_that_has_them(server: ApiServer, clu
 
 
 def suspended(**counts: int) -> dict[str, Any]:
-    found = stored("Suspended")
+    found = stored("Suspended", suspend=True)
     found["status"]["conditions"] = [{"type": "Suspended", "status": "True"}]
     found["status"]["replicaStatuses"] = {"worker": {"replicas": 2, **counts}}
     return {"type": "MODIFIED", "object": found}
 
 
 def test_a_restart_waits_until_the_pods_have_saved_and_ended(server: ApiServer, cluster: Cluster) -> None:
-    server.answer(f"GET {JOBS}/digits", stored())
+    server.answer(f"GET {JOBS}/digits", stored(), stored(suspend=True))
     server.answer(f"WATCH {JOBS}", [suspended(active=2), suspended(pending=1), suspended(succeeded=1)])
     steering.restart(cluster, "digits")
     assert changed(server) == [{"spec": {"suspend": True}}, {"spec": {"suspend": False}}]
+
+
+def test_a_restart_ends_if_somebody_resumes_the_job(server: ApiServer, cluster: Cluster) -> None:
+    """What they do with the job afterwards is theirs."""
+    server.answer(f"GET {JOBS}/digits", stored(), stored(suspend=True))
+    server.answer(f"WATCH {JOBS}", [suspended(active=2), {"type": "MODIFIED", "object": stored()}, suspended()])
+    with pytest.raises(NotDone, match="somebody has resumed it"):
+        steering.restart(cluster, "digits")
+    assert changed(server) == [{"spec": {"suspend": True}}]
+
+
+def test_a_restart_that_a_signal_ends_resumes_the_job(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"GET {JOBS}/digits", stored(), stored(suspend=True))
+    server.answer(f"WATCH {JOBS}", Fault(broken=b"{", hold=True))
+    threading.Timer(0.5, signal.pthread_kill, (threading.main_thread().ident, signal.SIGHUP)).start()
+    with pytest.raises(SystemExit, match="129"):
+        steering.restart(cluster, "digits")
+    assert changed(server)[-1] == {"spec": {"suspend": False}}
+
+
+@pytest.mark.parametrize("verb", [steering.suspend, steering.resume, steering.restart])
+def test_a_job_that_is_being_deleted_is_left_alone(
+    server: ApiServer, cluster: Cluster, verb: Callable[[Cluster, str], None]
+) -> None:
+    deleted = stored()
+    deleted["metadata"]["deletionTimestamp"] = "2026-11-23T11:00:00Z"
+    server.answer(f"GET {JOBS}/digits", deleted)
+    with pytest.raises(Refused, match="is being deleted"):
+        verb(cluster, "digits")
+    assert changed(server) == []
 
 
 def test_a_job_that_somebody_or_a_queue_has_suspended_is_not_restarted(server: ApiServer, cluster: Cluster) -> None:
@@ -78,6 +110,7 @@ def test_a_job_is_resumed_whatever_happens_to_its_restart(
     server: ApiServer, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, watched: Any, said: str
 ) -> None:
     monkeypatch.setattr(steering, "SUSPENDED_SECONDS", 0.3)
+    server.answer(f"GET {JOBS}/digits", stored(), stored(suspend=True))
     server.answer(f"WATCH {JOBS}", watched)
     with pytest.raises(ClientError, match=said):
         steering.restart(cluster, "digits")
@@ -86,6 +119,7 @@ def test_a_job_is_resumed_whatever_happens_to_its_restart(
 
 def test_a_job_that_stays_suspended_is_said(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"PATCH {JOBS}/digits", {}, Fault(403, message="you may not patch"))
+    server.answer(f"GET {JOBS}/digits", stored(), stored(suspend=True))
     server.answer(f"WATCH {JOBS}", [suspended()])
     with pytest.raises(NotDone, match="digits: stays suspended; dtjob resume digits continues it: you may not patch"):
         steering.restart(cluster, "digits")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A script's job and its files: nobody else's are touched, and none of its own are left."""
 
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,8 +10,8 @@ from typing import Any
 import pytest
 
 from dtjob.client.cluster import Cluster, connect
-from dtjob.client.errors import ClientError, Conflict
-from dtjob.client.verbs.submit import submit
+from dtjob.client.errors import ClientError, Conflict, NotReached
+from dtjob.client.verbs.submit import create, submit
 from dtjob.manifests.package import MADE_BY_US
 from dtjob.manifests.submitted import Made
 from tests.unit.operator.client.api_server import ApiServer, Fault, serving
@@ -39,7 +41,8 @@ def cluster(server: ApiServer, tmp_path: Path) -> Cluster:
 
 def asked(server: ApiServer) -> list[str]:
     """The calls that change something."""
-    return [f"{method} {path.partition('?')[0]}" for method, path, _ in server.asked if "dryRun" not in path]
+    changing = [one for one in server.asked if one[0] != "GET" and "dryRun" not in one[1]]
+    return [f"{method} {path.partition('?')[0]}" for method, path, _ in changing]
 
 
 def left(labels: dict[str, str]) -> dict[str, Any]:
@@ -59,7 +62,7 @@ def test_a_submitter_who_comes_second_touches_nothing(server: ApiServer, cluster
     server.answer(f"POST {JOBS}", EXISTS)
     with pytest.raises(Conflict, match="has a job train; choose another name"):
         submit(cluster, MADE)
-    assert asked(server) == [f"GET {FILES}/train-source", f"POST {JOBS}"]
+    assert asked(server) == [f"POST {JOBS}"]
 
 
 def test_files_that_a_deleted_job_has_left_are_replaced(server: ApiServer, cluster: Cluster) -> None:
@@ -75,7 +78,7 @@ def test_files_of_somebody_else_stay(server: ApiServer, cluster: Cluster) -> Non
     server.answer(f"GET {FILES}/train-source", left({}))
     with pytest.raises(Conflict, match="of somebody else; choose another name"):
         submit(cluster, MADE)
-    assert asked(server) == [f"GET {FILES}/train-source"]
+    assert asked(server) == []
 
 
 def test_a_job_whose_files_are_refused_is_not_created(server: ApiServer, cluster: Cluster) -> None:
@@ -83,6 +86,34 @@ def test_a_job_whose_files_are_refused_is_not_created(server: ApiServer, cluster
     with pytest.raises(ClientError, match="exceeded quota"):
         submit(cluster, MADE)
     assert asked(server) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_job_is_deleted_if_a_signal_ends_the_submit(server: ApiServer, cluster: Cluster, number: int) -> None:
+    """The call that was broken off does not stand in the way of the deletion."""
+    server.answer(f"POST {FILES}", {}, Fault(broken=b"{", hold=True))
+    threading.Timer(0.5, signal.pthread_kill, (threading.main_thread().ident, number)).start()
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        submit(cluster, MADE)
+    assert asked(server)[-1] == f"DELETE {JOBS}/train"
+
+
+def test_a_job_whose_creation_was_not_answered_may_be_there(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"POST {JOBS}", Fault())
+    with pytest.raises(NotReached, match="dtjob status train says whether the job was created"):
+        submit(cluster, MADE)
+
+
+def test_a_job_that_was_read_is_submitted_as_a_new_one(server: ApiServer, cluster: Cluster) -> None:
+    create(cluster, {**JOB, "metadata": {"name": "train", "uid": "u", "resourceVersion": "7", "generation": 2}})
+    assert server.asked[-1][2]["metadata"] == {"name": "train"}
+
+
+def test_a_name_whose_job_is_being_deleted_is_free_later(server: ApiServer, cluster: Cluster) -> None:
+    server.answer(f"POST {JOBS}", EXISTS)
+    server.answer(f"GET {JOBS}/train", {"metadata": {"name": "train", "deletionTimestamp": "2026-11-23T11:00:00Z"}})
+    with pytest.raises(Conflict, match="which is being deleted; dtjob wait train --for Deleted"):
+        create(cluster, JOB)
 
 
 def test_a_job_whose_files_could_not_be_made_is_deleted(server: ApiServer, cluster: Cluster) -> None:
