@@ -82,16 +82,18 @@ def test_only_a_pod_of_a_task_of_the_job_that_stays_waits_for_something():
     assert waiting_word(pod, job.metadata.uid) == "NotScheduledYet"
 
 
-def test_the_first_task_that_waits_is_named():
+@pytest.mark.parametrize(
+    ("chief", "named"),
+    [
+        (builders.unschedulable("no GPU"), "chief-0"),
+        (beside(builders.running(), "proxy", "CrashLoopBackOff", init=True), "worker-1"),
+    ],
+    ids=["the first one", "before one that runs beside a broken container"],
+)
+def test_a_task_that_waits_is_named(chief: dict[str, Any], named: str):
     job = builders.job()
-    pods = builders.all_pods(job, builders.unschedulable("no GPU"))
-    assert waiting_reason(builders.views(job, *pods.values())) == "chief-0 waits: Unschedulable: no GPU"
-
-
-def test_a_task_that_waits_is_named_before_one_that_runs_beside_a_broken_container():
-    job, broken = builders.job(), beside(builders.running(), "proxy", "CrashLoopBackOff", init=True)
-    pods = builders.all_pods(job, chief_0=broken, worker_1=builders.unschedulable("no GPU"))
-    assert waiting_reason(builders.views(job, *pods.values())) == "worker-1 waits: Unschedulable: no GPU"
+    pods = builders.all_pods(job, chief_0=chief, worker_1=builders.unschedulable("no GPU"))
+    assert waiting_reason(builders.views(job, *pods.values())) == f"{named} waits: Unschedulable: no GPU"
 
 
 def test_all_scheduling_gates_are_named():
@@ -133,10 +135,18 @@ def planned(children: Children, seconds: float, job: Job = JOB) -> tuple[str, Pl
     return (made.status or job.status)["message"], made
 
 
-def test_a_pod_that_starts_in_the_usual_time_is_not_named():
-    children, _ = seen(CREATING)
-    message, made = planned(children, 14)
-    assert (message, made.events_of, made.look_again_at) == ("", "", at(15))
+@pytest.mark.parametrize(
+    ("status", "seconds", "words"),
+    [(CREATING, 14, ""), (builders.running(), 600, ""), (builders.unschedulable("no GPU"), 600, "no GPU")],
+    ids=["it starts in the usual time", "it runs", "the scheduler says why it waits"],
+)
+def test_no_events_are_read_of_a_pod_that_runs_or_starts_or_waits_for_a_node(
+    status: dict[str, Any], seconds: float, words: str
+):
+    children, _ = seen(status, scheduled=not words)
+    message, made = planned(children, seconds)
+    assert (message, made.events_of) == (f"worker-0 waits: Unschedulable: {words}" if words else "", "")
+    assert made.look_again_at == (at(15) if seconds == 14 else None)
 
 
 @pytest.mark.parametrize(
@@ -176,17 +186,6 @@ def test_a_pod_of_which_no_scheduler_has_said_anything_is_named_too():
     message, made = planned(children, 10)
     assert message.startswith("worker-0 waits: no scheduler")
     assert made.events_of == "", "a pod without a node has no kubelet"
-
-
-def test_a_scheduler_that_says_why_is_heard():
-    children, _ = seen(builders.unschedulable("no GPU"), scheduled=False)
-    message, made = planned(children, 600)
-    assert (message, made.events_of) == ("worker-0 waits: Unschedulable: no GPU", "")
-
-
-def test_a_job_whose_pods_run_has_nothing_read():
-    children = Children(tuple(builders.all_pods(JOB).values()))
-    assert planned(children, 600)[1].events_of == ""
 
 
 def with_claim(phase: str, storage_class: str | None, **event: Any) -> Children:

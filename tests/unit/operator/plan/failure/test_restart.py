@@ -174,9 +174,14 @@ def test_with_a_supervisor_a_failure_waits_for_no_other_though_a_worker_has_fini
     assert replaced(decide(job, pods, at(20))) == ["worker-0", "worker-1"]
 
 
-def test_a_nodes_clock_that_is_ahead_does_not_delay_the_restart():
+@pytest.mark.parametrize("ended_at", [at(3600), None], ids=["of a node whose clock is ahead", "not recorded"])
+def test_an_end_whose_time_says_nothing_does_not_delay_the_restart(ended_at: datetime | None):
+    """One without a time would be just now at each look, and the others of its group would be waited for for ever."""
     job = builders.job(program=False)
-    assert len(replaced(decide(job, builders.all_pods(job, worker_0=builders.ended(1, at(3600)))))) == 3
+    end = builders.ended(1, ended_at or NOW)
+    if not ended_at:
+        del end["containerStatuses"][0]["state"]["terminated"]["finishedAt"]
+    assert len(replaced(decide(job, builders.all_pods(job, worker_0=end), at(60)))) == 3
 
 
 def test_a_new_pods_failure_is_charged_though_an_old_one_fails_with_it():
@@ -207,23 +212,23 @@ def test_the_job_fails_once_its_budget_is_used_up_without_a_newer_checkpoint(spe
     assert isinstance(decide(job, pods, at(100), previous, step=51), Restart)
 
 
-@pytest.mark.parametrize("before", [0, 4, 5])
-def test_max_restarts_limits_counted_restarts_of_the_whole_life(before: int):
+@pytest.mark.parametrize(
+    ("end", "before", "counted"),
+    [
+        (builders.out_of_memory(at(100)), 0, 1),
+        (builders.out_of_memory(at(100)), 4, 5),
+        (builders.out_of_memory(at(100)), 5, None),
+        (builders.evicted(), 5, 5),
+    ],
+)
+def test_max_restarts_limits_counted_restarts_of_the_whole_life(end: dict[str, Any], before: int, counted: int | None):
     """A newer checkpoint does not reset them."""
     job = builders.job(failurePolicy={"maxRestarts": 5})
-    pods = builders.all_pods(job, worker_0=builders.out_of_memory(at(100)))
     previous = builders.incident(ends_at=at(40), counted=before, checkpoint_step=50)
-    decision = decide(job, pods, at(100), previous, step=90)
-    assert isinstance(decision, Restart if before < 5 else GiveUp)
+    decision = decide(job, builders.all_pods(job, worker_0=end), at(100), previous, step=90)
+    assert isinstance(decision, Restart if counted is not None else GiveUp)
     if isinstance(decision, Restart):
-        assert (decision.incident.charged, decision.incident.counted) == (1, before + 1)
-
-
-def test_max_restarts_does_not_count_disruptions():
-    job = builders.job(failurePolicy={"maxRestarts": 0})
-    decision = decide(job, builders.all_pods(job, worker_0=builders.evicted()))
-    assert isinstance(decision, Restart)
-    assert decision.incident.counted == 0
+        assert (decision.incident.charged, decision.incident.counted) == (counted - before, counted)
 
 
 @pytest.mark.parametrize("status", [builders.evicted(), builders.ended(1, at(1)), builders.rejected()])
@@ -233,13 +238,8 @@ def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a
     assert decide_evaluator(job, pod, now=at(2)) == Wait(at(10))
     due = decide_evaluator(job, pod, now=at(10))
     assert isinstance(due, Renew)
-    assert due.failed
-    assert replaced(due) == ["evaluator-0"]
-
-
-def test_a_vanished_evaluator_comes_back_at_once():
-    job = builders.job(evaluator=True, status=builders.at_attempts({"evaluator-0": 3}))
-    assert replaced(decide_evaluator(job, now=NOW, all_created=True)) == ["evaluator-0"]
+    assert (due.failed, replaced(due)) == (True, ["evaluator-0"])
+    assert replaced(decide_evaluator(job, now=NOW, all_created=True)) == ["evaluator-0"], "it has vanished"
 
 
 SIDECAR_RUNS = {"phase": "Running"}
@@ -265,14 +265,6 @@ def test_an_evaluator_that_holds_the_chiefs_volume_follows_it(mount, lost, statu
     pods = [builders.pod(job, "evaluator-0", status, attempt=1)] if status else []
     decision = decide_evaluator(job, *pods, now=at(1), training_replaced=(builders.task(lost),))
     assert replaced(decision) == expected
-
-
-def test_an_end_without_a_time_is_not_waited_for_without_end():
-    """It would be just now at each look, and the others of the group would have to show themselves after it."""
-    job = builders.job(program=False)
-    end = builders.ended(1)
-    del end["containerStatuses"][0]["state"]["terminated"]["finishedAt"]
-    assert isinstance(decide(job, builders.all_pods(job, worker_0=end), at(60)), Restart)
 
 
 def test_fail_job_ends_the_job_with_a_condition_an_event_and_the_rule():
@@ -319,16 +311,12 @@ def test_fail_job_does_not_apply_to_errors_that_follow_from_a_lost_peer():
     assert (after.status["reason"], after.status["lastFailure"]["task"]) == ("PodFailurePolicy", "worker-0")
 
 
-def test_fail_job_applies_to_a_later_failure_of_the_same_incident():
+def test_fail_job_applies_to_later_failures_and_causes_of_an_incident_too():
     after, _ = planned(ruled(FAIL_42), {"worker-0": builders.disrupted(when=at(19))})
     after, _ = planned(after, {"worker-1": builders.ended(42, at(25))}, 26)
     assert after.status["reason"] == "PodFailurePolicy"
-
-
-def test_fail_job_applies_to_a_cause_that_shows_late():
-    """The pod was replaced, and only then its status says that it was out of memory."""
-    _, after = out_of_memory_shows_late(ruled({"action": "FailJob", "onReasons": ["OOMKilled"]}))
-    assert (after["reason"], after["lastFailure"]["cause"]) == ("PodFailurePolicy", "OOMKilled")
+    _, late = out_of_memory_shows_late(ruled({"action": "FailJob", "onReasons": ["OOMKilled"]}))
+    assert (late["reason"], late["lastFailure"]["cause"]) == ("PodFailurePolicy", "OOMKilled")
 
 
 def test_fail_job_applies_to_the_evaluator_if_a_rule_names_it():

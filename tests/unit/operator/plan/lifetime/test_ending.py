@@ -33,10 +33,21 @@ def policy(clean: str) -> dict[str, str]:
     return {"cleanPodPolicy": clean}
 
 
-def test_synchronous_tasks_may_end_by_themselves_first():
-    job = builders.job(workers=1)
-    assert removed(job, True, at(59)) == ([], at(60))
-    assert removed(job, True, at(60)) == (["digits-worker-0-0"], None)
+PS = builders.job("ParameterServer", workers=1, ps=1, evaluator=True)
+FAILED_AT_ONCE = [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])]
+
+
+@pytest.mark.parametrize(
+    ("job", "success", "now", "expected"),
+    [
+        (builders.job(workers=1), True, at(59), ([], at(60))),  # synchronous tasks may end by themselves first
+        (builders.job(workers=1), True, at(60), (["digits-worker-0-0"], None)),
+        (PS, True, at(1), (["digits-ps-0-0", "digits-worker-0-0"], None)),  # these never end
+        *((builders.job(workers=1, **policy(clean)), False, at(1), (gone, None)) for clean, gone in FAILED_AT_ONCE),
+    ],
+)
+def test_the_end_the_strategy_and_the_policy_decide_which_pods_are_deleted(job, success, now, expected):
+    assert removed(job, success, now) == expected
 
 
 def test_workers_without_a_chief_train_to_their_own_end_and_parameter_servers_never_end():
@@ -76,19 +87,6 @@ def test_an_evaluator_that_may_not_end_by_itself_is_deleted_after_a_while(progra
     assert ([one.name for one in deletes], again) == (["digits-evaluator-0-0"], None)
 
 
-def test_parameter_servers_and_their_workers_never_end():
-    job = builders.job("ParameterServer", workers=1, ps=1, evaluator=True)
-    assert removed(job, True, at(1)) == (["digits-ps-0-0", "digits-worker-0-0"], None)
-
-
-@pytest.mark.parametrize(
-    ("clean", "expected"),
-    [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0", "digits-worker-0-0"]), ("None", [])],
-)
-def test_the_clean_pod_policy_decides_which_pods_are_deleted(clean: str, expected: list[str]):
-    assert removed(builders.job(workers=1, **policy(clean)), False, at(1)) == (expected, None)
-
-
 @pytest.mark.parametrize(
     ("clean", "expected"), [("Running", ["digits-chief-0-0"]), ("All", ["digits-chief-0-0"]), ("None", [])]
 )
@@ -103,52 +101,39 @@ def test_a_pod_that_only_its_sidecar_keeps_goes_at_once(clean: str, expected: li
     assert ([one.name for one in deletes], again) == (expected, None)
 
 
-def test_a_pod_whose_end_the_kubelet_has_not_written_yet_stays():
-    """Its container has ended and its phase is still Running: seen on a real node for a second."""
+@pytest.mark.parametrize(
+    ("status", "deleted", "success"),
+    [({**builders.ended(0), "phase": "Running"}, False, True), (builders.running(), True, False)],
+    ids=["its end is not written yet, as on a real node for a second", "it is being deleted"],
+)
+def test_a_pod_that_is_about_to_go_is_not_deleted(status: dict[str, Any], deleted: bool, success: bool):
     job = builders.job("Mirrored")
-    pod = builders.pod(job, "chief-0", {**builders.ended(0), "phase": "Running"})
-    assert remove(job, pod, success=True, now=at(1)) == ([], None)
-
-
-def test_a_pod_that_is_being_deleted_is_not_deleted_again():
-    job = builders.job("Mirrored")
-    pod = builders.deleting(builders.pod(job, "chief-0", builders.running()))
-    assert remove(job, pod, success=False, now=at(1)) == ([], None)
+    pod = builders.pod(job, "chief-0", status)
+    assert remove(job, builders.deleting(pod) if deleted else pod, success=success, now=at(1)) == ([], None)
 
 
 TTL = {"ttlSecondsAfterFinished": 60}
-
-
-def found(ttl: dict[str, int] | None, phase: Phase, seconds: float, lingers: bool = False) -> Any:
-    """What becomes of a job that ended at NOW."""
-    job = builders.job("Default", **(ttl or {}))
-    situation = builders.situation(job, now=at(seconds), phase=phase, completion_time=NOW)
-    deletes, again = deletion(situation, lingers)
-    return [(one.kind, one.name, one.uid) for one in deletes], again
-
-
 JOB = [("DistributedTrainingJob", "digits", JOB_UID)]
 
 
 @pytest.mark.parametrize(
-    ("ttl", "phase", "seconds", "expected"),
+    ("ttl", "phase", "seconds", "lingers", "expected"),
     [
-        (None, Phase.SUCCEEDED, 10**8, ([], None)),
-        (TTL, Phase.SUCCEEDED, 59, ([], at(60))),
-        (TTL, Phase.SUCCEEDED, 60, (JOB, None)),
-        (TTL, Phase.FAILED, 59, ([], at(60))),
-        (TTL, Phase.FAILED, 60, (JOB, None)),
-        ({"ttlSecondsAfterFinished": 0}, Phase.FAILED, 0, (JOB, None)),
-        ({"ttlSecondsAfterFinished": 86_400}, Phase.FAILED, 0, ([], at(86_400))),
-        (TTL, Phase.FAILED, -3600, ([], at(60))),  # a clock that is behind
+        (None, Phase.SUCCEEDED, 10**8, False, ([], None)),
+        (TTL, Phase.SUCCEEDED, 59, False, ([], at(60))),
+        (TTL, Phase.SUCCEEDED, 60, False, (JOB, None)),
+        (TTL, Phase.FAILED, 59, False, ([], at(60))),
+        (TTL, Phase.FAILED, 60, False, (JOB, None)),
+        ({"ttlSecondsAfterFinished": 0}, Phase.FAILED, 0, False, (JOB, None)),
+        ({"ttlSecondsAfterFinished": 86_400}, Phase.FAILED, 0, False, ([], at(86_400))),
+        (TTL, Phase.FAILED, -3600, False, ([], at(60))),  # a clock that is behind
+        (TTL, Phase.SUCCEEDED, 60, True, ([], None)),  # pods that end by themselves are waited for
     ],
 )
-def test_a_job_is_deleted_when_its_time_is_over(ttl, phase, seconds, expected):
-    assert found(ttl, phase, seconds) == expected
-
-
-def test_pods_that_end_by_themselves_are_waited_for():
-    assert found(TTL, Phase.SUCCEEDED, 60, lingers=True) == ([], None)
+def test_a_job_is_deleted_when_its_time_is_over(ttl, phase, seconds, lingers, expected):
+    job = builders.job("Default", **(ttl or {}))
+    deletes, again = deletion(builders.situation(job, now=at(seconds), phase=phase, completion_time=NOW), lingers)
+    assert ([(one.kind, one.name, one.uid) for one in deletes], again) == expected
 
 
 def test_an_evaluator_gets_to_what_was_saved_last():

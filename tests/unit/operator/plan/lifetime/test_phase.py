@@ -22,13 +22,18 @@ RAN = {"active": Activity(since=NOW, all_ran_time=NOW)}
 FAILED = LastFailure(task="worker-1", cause="OOMKilled", message="ran out of memory (OOMKilled)")
 
 
-def stand(strategy: str = "MultiWorkerMirrored", *, without: tuple[str, ...] = (), **status: Any) -> PhaseStatus:
-    """The phase of a job whose tasks all run, but for those without a pod."""
-    job = builders.job(strategy, evaluator=True, ps=strategy == "ParameterServer")
-    pods = builders.all_pods(job)
-    for one in without:
-        del pods[one]
-    return current_phase(builders.situation(job, *pods.values(), **status))
+def stand(
+    strategy: str = "MultiWorkerMirrored",
+    *,
+    without: tuple[str, ...] = (),
+    finished: tuple[str, ...] = (),
+    chief: bool = True,
+    **status: Any,
+) -> PhaseStatus:
+    """The phase of a job whose tasks all run, but for those that have finished and those without a pod."""
+    job = builders.job(strategy, evaluator=True, ps=strategy == "ParameterServer", chief=chief, program=chief)
+    states = {**dict.fromkeys(without), **dict.fromkeys(finished, builders.ended(0))}
+    return current_phase(builders.situation(job, *builders.all_pods(job, **states).values(), **status))
 
 
 @pytest.mark.parametrize(
@@ -49,17 +54,12 @@ def test_the_strategy_decides_without_which_tasks_a_job_runs(strategy, without, 
 
 
 def test_a_job_runs_on_when_a_task_has_done_its_part():
-    job = builders.job()
-    pods = builders.all_pods(job, worker_1=builders.ended(0))
-    assert current_phase(builders.situation(job, *pods.values())).phase is Phase.RUNNING
+    assert stand(finished=("worker-1",)).phase is Phase.RUNNING
 
 
 @pytest.mark.parametrize(("without", "phase"), [("worker-0", Phase.RESTARTING), ("worker-1", Phase.RUNNING)])
 def test_without_a_chief_nothing_goes_on_without_worker_0(without: str, phase: Phase):
-    job = builders.job("ParameterServer", chief=False, ps=1, program=False)
-    pods = builders.all_pods(job)
-    del pods[without]
-    assert current_phase(builders.situation(job, *pods.values(), **RAN)).phase is phase
+    assert stand("ParameterServer", without=(without,), chief=False, **RAN).phase is phase
 
 
 def test_a_restart_says_what_failed_first():

@@ -48,55 +48,33 @@ def test_a_chief_that_finishes_while_its_pod_is_deleted_has_succeeded_if_it_is_s
     assert succeeded(builders.situation(job, pod, now=at(6))) is program
 
 
-@pytest.mark.parametrize(
-    ("weights", "warnings"), [('"NaN"', ["WeightsNotFinite"]), ('"Infinity"', ["WeightsNotFinite"]), ('["NaN"]', [])]
-)
-def test_weights_that_are_not_finite_are_reported_when_a_job_succeeds(weights: str, warnings: list[str]):
-    job = builders.job("Default")
-    report = f'{{"attempt": 0, "step": 9, "weights": {weights}}}'
-    made = plan(job, Children((builders.pod(job, "chief-0", builders.ended(0, message=report)),)), at(9))
-    assert made.status["reason"] == "Completed"
-    assert ("weights" in made.status["message"]) is bool(warnings)
-    assert [one.reason for one in made.events if one.type == "Warning"] == warnings
-
-
-FOUND = {"restoredStep": 690, "step": 690, "totalSteps": 690, "stepped": False, "attempt": 0, "incarnation": 0}
-
-
-def ends_with(report: dict[str, Any]) -> tuple[str, list[str]]:
-    """The message of a job whose chief ends well with this report, and its warnings."""
-    storage = {"volume": {"persistentVolumeClaim": {"claimName": "digits"}}, "mountPath": "/kept"}
-    job = builders.job("Default", checkpoint={"storage": storage})
-    chief = builders.pod(job, "chief-0", builders.ended(0, message=json.dumps(report)))
-    made = plan(job, Children((chief,)), at(5))
-    return made.status["message"], [one.reason for one in made.events if one.type == "Warning"]
-
-
-def test_a_rerun_with_nothing_left_to_train_says_what_it_found_and_what_to_change():
-    message, warnings = ends_with(FOUND)
-    assert "nothing was left to train" in message
-    assert warnings == ["NothingToTrain"]
-
-
-@pytest.mark.parametrize(
-    "more", [{"stepped": True}, {"restoredStep": 0}, {"restoredStep": 600}, {"attempt": 1}, {"incarnation": 1}], ids=str
-)
-def test_a_job_that_has_trained_itself_is_no_such_rerun(more: dict[str, Any]):
-    message, warnings = ends_with({**FOUND, **more})
-    assert ("nothing was left" in message, warnings) == (False, [])
-
-
+TOLD = {"attempt": 0, "step": 9}
 BEFORE_ITS_FIRST_STEP = {"stepped": False, "attempt": 0, "incarnation": 0}
+FOUND = {"restoredStep": 690, "step": 690, "totalSteps": 690, **BEFORE_ITS_FIRST_STEP}
 
 
-def test_a_program_that_trains_no_step_succeeds_with_a_warning():
-    message, warnings = ends_with(BEFORE_ITS_FIRST_STEP)
-    assert "trained no step" in message
-    assert warnings == ["NothingTrained"]
-
-
-@pytest.mark.parametrize("more", [{"stepped": True}, {"stepped": None}, {"restoredStep": 600}], ids=str)
-def test_a_program_that_trained_or_may_have_trained_succeeds_without_a_warning(more: dict[str, Any]):
-    """A loop of the program's own does not say whether it has trained."""
-    report = {name: value for name, value in {**BEFORE_ITS_FIRST_STEP, **more}.items() if value is not None}
-    assert ends_with(report) == ("training has ended", [])
+@pytest.mark.parametrize(
+    ("report", "warnings"),
+    [
+        ({**TOLD, "weights": "NaN"}, ["WeightsNotFinite"]),
+        ({**TOLD, "weights": "Infinity"}, ["WeightsNotFinite"]),
+        ({**TOLD, "weights": ["NaN"]}, []),
+        (FOUND, ["NothingToTrain"]),
+        ({**FOUND, "stepped": True}, []),
+        ({**FOUND, "restoredStep": 0}, []),
+        ({**FOUND, "restoredStep": 600}, []),
+        ({**FOUND, "attempt": 1}, []),
+        ({**FOUND, "incarnation": 1}, []),
+        (BEFORE_ITS_FIRST_STEP, ["NothingTrained"]),
+        ({**BEFORE_ITS_FIRST_STEP, "stepped": True}, []),
+        ({"attempt": 0, "incarnation": 0}, []),  # a loop of the program's own does not say whether it has trained
+        ({**BEFORE_ITS_FIRST_STEP, "restoredStep": 600}, []),
+    ],
+    ids=str,
+)
+def test_a_success_warns_of_lost_weights_and_of_nothing_trained(report: dict[str, Any], warnings: list[str]):
+    job = builders.job("Default")
+    chief = builders.pod(job, "chief-0", builders.ended(0, message=json.dumps(report)))
+    made = plan(job, Children((chief,)), at(9))
+    assert [one.reason for one in made.events if one.type == "Warning"] == warnings
+    assert (made.status["reason"], made.status["message"] == "training has ended") == ("Completed", not warnings)
