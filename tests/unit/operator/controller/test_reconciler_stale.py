@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job whose status is refused: as out of date, silent while that is nothing unusual, or as one call too many."""
+"""A job whose status or Workload is refused: as out of date, silent while that is nothing unusual, or as one call too
+many."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -14,6 +16,7 @@ from dtjob.controller.store import Store
 from dtjob.objects.manifest import Manifest
 from tests.unit.operator import builders
 from tests.unit.operator.controller.worlds import all_run
+from tests.unit.operator.queued import CLAIM, queued_job
 from tests.unit.operator.simulation.api import copied
 from tests.unit.operator.simulation.life.stage import elastic
 from tests.unit.operator.simulation.operator import World, job_manifest
@@ -89,3 +92,41 @@ def test_an_operator_that_begins_with_an_older_job_deletes_no_pod_that_is_newer(
         made.run(10)
         assert {name: one["metadata"]["uid"] for name, one in made.pods.items()} == pods
         assert not [one for one in made.cluster.calls if one.startswith("delete")]
+
+
+def test_a_kueue_that_does_not_answer_holds_no_pod_up() -> None:
+    with World(queued_job(checkpoint=CLAIM)) as made:
+        made.run(0.05)
+        (name,) = made.kueue.names()
+        away = ClusterError("failed calling webhook vworkload.kb.io")
+        made.cluster.failing = {f"patch {name}: its pods have changed": away}
+        made.run(5)
+        all_run(made)
+        made.run(5)
+        assert made.job.status["phase"] == "Running"
+        workload = made.kueue.workload(name)
+        assert workload is not None
+        assert not workload.condition("PodsReady")
+        made.cluster.failing = {}
+        made.run(60)
+        workload = made.kueue.workload(name)
+        assert workload is not None
+        assert workload.holds("PodsReady")
+
+
+def test_a_queued_job_whose_end_is_refused_is_tried_ever_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[float] = []
+    with World(queued_job(activeDeadlineSeconds=20)) as made:
+
+        async def write_status(*_: Any) -> None:
+            await asyncio.sleep(0.01)
+            tried.append(made.loop.time())
+            raise Stale("a newer version is there")
+
+        made.run(1)
+        all_run(made)
+        monkeypatch.setattr(made.cluster, "write_status", write_status)
+        for _ in range(60):
+            made.run(1)
+            assert len(tried) < 12, tried
+    assert len(tried) > 3

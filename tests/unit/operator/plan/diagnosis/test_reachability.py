@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A status that cannot be read is said after a minute, and nothing follows from it."""
+"""Statuses that cannot be read, and tasks that cannot reach each other: both are said after a while."""
 
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from dtjob.api.job import Job
 from dtjob.objects.shared import shared_objects
@@ -16,7 +18,8 @@ JOB = builders.job()
 PODS = builders.all_pods(JOB)
 CHIEF_UID = PODS["chief-0"]["metadata"]["uid"]
 SILENCE = Silence(CHIEF_UID, "10.0.0.7:2223", NOW, "NoAnswer", "connected, but no answer within 3 s")
-OBJECTS = (*PODS.values(), *(builders.stored(one) for one in shared_objects(JOB)))
+SHARED = [*map(builders.stored, shared_objects(JOB))]
+OBJECTS = (*PODS.values(), *SHARED)
 SEEN = Children(OBJECTS, silences={"chief-0": SILENCE})
 
 
@@ -92,3 +95,65 @@ def test_the_silence_of_an_earlier_pod_or_of_one_that_does_not_run_is_none() -> 
     waiting = {**PODS, "chief-0": {**PODS["chief-0"], "status": builders.waiting("ErrImagePull")}}
     job, made = builders.looked(JOB, Children(tuple(waiting.values()), silences={"chief-0": SILENCE}), at(600))
     assert condition(made, job) is None
+
+
+NO_NAME = "gaierror: [Errno -2] Name or service not known"
+WAITS = {"chief-0": {"state": "waiting", "unreached": {"worker-0": "", "worker-1": ""}}}
+
+
+def seen(reports: dict[str, dict[str, Any]], silent: tuple[str, ...] = (), **states: dict[str, Any]) -> Children:
+    """The job's pods, which run, but for those with another state."""
+    pods = builders.all_pods(JOB)
+    for task, state in states.items():
+        pods[task.replace("_", "-")]["status"] = state
+    silences = {task: Silence("uid", "10.0.0.7:2223", NOW, "NoAnswer", "") for task in silent}
+    return Children((*pods.values(), *SHARED), reports, silences=silences)
+
+
+def test_a_job_whose_tasks_cannot_reach_each_other_says_so_once() -> None:
+    children = seen({**WAITS, "worker-0": {"unreached": {"chief-0": NO_NAME}}})
+    job, made = builders.looked(JOB, children, at(29))
+    assert (job.status["reason"], job.status["message"], made.look_again_at) == ("AllTasksRunning", "", at(30))
+    job, made = builders.looked(job, children, at(30))
+    assert (job.status["phase"], job.status["reason"]) == ("Running", "TasksUnreachable")
+    words = ("chief-0", "worker-0, worker-1", NO_NAME, "NetworkPolicy", "egress", "2222", "2224", "DNS")
+    assert all(word in job.status["message"] for word in words)
+    (event,) = made.events
+    assert (event.type, event.reason, event.message) == ("Warning", "TasksUnreachable", job.status["message"])
+    job, made = builders.looked(job, children, at(40))
+    assert (made.status, made.events) == (None, ())
+
+
+def test_the_message_has_the_reason_that_the_chief_reports() -> None:
+    children = seen({"chief-0": {"unreached": {"worker-1": "its name does not resolve"}}})
+    job, _ = builders.looked(JOB, children, at(30))
+    assert "by worker-1, though" in job.status["message"]
+    assert "chief-0 says: its name does not resolve" in job.status["message"]
+
+
+def test_the_message_ends_when_the_chief_trains() -> None:
+    job, _ = builders.looked(JOB, seen(WAITS), at(30))
+    job, made = builders.looked(job, seen({"chief-0": {"state": "training", "step": 1}}), at(60))
+    assert (job.status["reason"], job.status["message"], made.events) == ("AllTasksRunning", "", ())
+
+
+@pytest.mark.parametrize(
+    "children",
+    [
+        seen({"chief-0": {"state": "waiting"}}),
+        seen({"chief-0": {"unreached": ["worker-0"]}}),
+        seen({"chief-0": {"unreached": {"worker-7": ""}}}),
+        seen({"chief-0": {**WAITS["chief-0"], "attempt": 1}}),
+        seen(WAITS, silent=("chief-0",)),
+        seen({"worker-0": {"unreached": {"chief-0": NO_NAME}}}),
+    ],
+    ids=["hears all", "no report of ours", "no such task", "another attempt", "silent", "nobody knows of the chief"],
+)
+def test_only_a_current_report_of_the_chief_names_unreached_tasks(children: Children) -> None:
+    job, _ = builders.looked(JOB, children, at(600))
+    assert job.status["reason"] == "AllTasksRunning"
+
+
+def test_a_pod_that_does_not_run_is_what_the_job_waits_for() -> None:
+    job, _ = builders.looked(JOB, seen(WAITS, worker_0=builders.unschedulable("no GPU")), at(600))
+    assert (job.status["phase"], job.status["message"]) == ("Pending", "worker-0 waits: Unschedulable: no GPU")

@@ -31,37 +31,32 @@ def created(*pods: Manifest) -> list[str]:
 WORKERS = ["digits-worker-0-0", "digits-worker-1-0"]
 
 
-@pytest.mark.parametrize(
-    "pod",
-    [
-        old_chief(builders.running()),
-        builders.deleting(old_chief(builders.running())),
-        old_chief(builders.unschedulable()),
-        old_chief({**builders.ended(0), "phase": "Running"}),
-        builders.pod(EARLIER, "worker-1", builders.running(), attempt=2),
-    ],
-    ids=["runs", "saves before it goes", "has yet to start", "kept by a sidecar", "a worker"],
-)
-def test_a_chief_waits_for_every_pod_of_an_earlier_job_of_its_name(pod: Manifest):
-    assert created(pod) == WORKERS
-
-
-@pytest.mark.parametrize("status", [builders.ended(143), builders.evicted()])
-def test_a_pod_of_an_earlier_job_that_has_ended_is_not_waited_for(status: dict[str, Any]):
-    assert created(old_chief(status)) == ["digits-chief-0-0", *WORKERS]
-
-
-def test_an_orphan_is_waited_for_too():
+def orphan() -> Manifest:
     """`kubectl delete --cascade=orphan` leaves the pods training."""
-    orphan = old_chief(builders.running())
-    del orphan["metadata"]["ownerReferences"]
-    assert created(orphan) == WORKERS
+    pod = old_chief(builders.running())
+    del pod["metadata"]["ownerReferences"]
+    return pod
 
 
-def test_other_kinds_are_not_waited_for():
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "default", "uid": "web"}}
-    service["metadata"]["labels"] = {labels.JOB_NAME: "digits"}  # type: ignore[index]
-    assert created(builders.stored(service)) == ["digits-chief-0-0", *WORKERS]
+SERVICE = builders.stored(builders.stranger("Service", "web"))
+
+
+@pytest.mark.parametrize(
+    ("there", "waits"),
+    [
+        pytest.param(old_chief(builders.running()), True, id="runs"),
+        pytest.param(builders.deleting(old_chief(builders.running())), True, id="saves before it goes"),
+        pytest.param(old_chief(builders.unschedulable()), True, id="has yet to start"),
+        pytest.param(old_chief({**builders.ended(0), "phase": "Running"}), True, id="kept by a sidecar"),
+        pytest.param(builders.pod(EARLIER, "worker-1", builders.running(), attempt=2), True, id="a worker"),
+        pytest.param(orphan(), True, id="an orphan"),
+        pytest.param(old_chief(builders.ended(143)), False, id="has ended"),
+        pytest.param(old_chief(builders.evicted()), False, id="was evicted"),
+        pytest.param(SERVICE, False, id="another kind"),
+    ],
+)
+def test_a_chief_waits_for_every_pod_of_an_earlier_job_of_its_name_that_has_not_ended(there: Manifest, waits: bool):
+    assert created(there) == (WORKERS if waits else ["digits-chief-0-0", *WORKERS])
 
 
 def test_the_status_says_in_time_that_the_node_of_the_pod_is_lost():

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each writer changes of a status."""
+"""What each writer changes of a status, also where its times are later than now."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from dtjob.api.phase import Phase
+from dtjob.api.status.activity import Activity
+from dtjob.api.status.attempts import Attempts
 from dtjob.api.status.condition import Condition, Conditions
+from dtjob.api.status.internal import Errors, Incident
+from dtjob.api.status.progress import Restored
 from dtjob.api.status.restarts import Restarts
 from dtjob.api.status.status import Status
 from dtjob.plan.record.failure import Cause
@@ -15,6 +19,7 @@ from dtjob.plan.record.status import (
     BLOCKED,
     RUNNING,
     SPEC_ACCEPTED,
+    after_set_back,
     condition,
     count_restart,
     refuse_spec,
@@ -154,3 +159,32 @@ def test_a_condition_that_held_says_why_it_does_no_more_and_then_stays_as_it_is(
     resumed = set_condition(suspended, "Suspended", False, "JobResumed", "Job resumed", at(1))
     said = condition(set_phase(resumed, Phase.RUNNING, "AllTasksRunning", "", at(2)).conditions, "Suspended")
     assert (said.reason, said.message, said.last_transition_time) == ("JobResumed", "Job resumed", at(1))
+
+
+HOUR = timedelta(hours=1)
+
+
+def by_a_clock_ahead(hours: int = 0) -> Status:
+    """A job that restored a checkpoint and then failed, by a clock that is so many hours ahead."""
+    ahead = hours * HOUR
+    errors = Errors(began=NOW + ahead, count=1, attempts=Attempts())
+    incident = Incident(
+        started_at=at(100) + ahead, cause="Error", not_before=at(120) + ahead, ends_at=at(160) + ahead, errors=errors
+    )
+    active = Activity(since=at(10) + ahead, seconds=5, all_ran_time=at(20) + ahead)
+    restored = Restored(step=3, time=at(30) + ahead)
+    return Status(active=active, restored=restored).remembering(incident=incident)
+
+
+def test_a_status_whose_incident_has_begun_stays():
+    assert after_set_back(by_a_clock_ahead(), at(100)) == by_a_clock_ahead()
+
+
+def test_all_times_that_a_wrong_clock_gave_move_by_the_same_duration():
+    assert after_set_back(by_a_clock_ahead(hours=1), at(100)) == by_a_clock_ahead()
+
+
+def test_times_of_the_right_clock_stay():
+    began = Activity(since=at(10))
+    moved = after_set_back(by_a_clock_ahead(hours=1).but(active=began), at(100))
+    assert moved.active == began
