@@ -11,7 +11,7 @@ from dtjob import __version__
 from dtjob.cli.doctor import look_at_all
 from dtjob.client.cluster import Cluster, connect
 from dtjob.crd.definition import crd
-from tests.unit.operator.client.api_server import ApiServer
+from tests.unit.operator.client.api_server import ApiServer, Fault
 
 DEPLOYMENTS = "GET /apis/apps/v1/deployments"
 NOW = datetime(2026, 11, 23, 12, 0, 5, tzinfo=UTC)
@@ -74,6 +74,7 @@ def test_doctor_says_ok_for_every_check_of_a_healthy_cluster(cluster: Cluster) -
             "rights",
             "you may not create distributedtrainingjobs (to submit jobs)",
         ),
+        ("GET /apis/training.dtjob.dev/v1beta1", Fault(404), "definition", ""),
     ],
 )
 def test_each_problem_has_its_remedy(
@@ -83,11 +84,6 @@ def test_each_problem_has_its_remedy(
     line = found(cluster)[what]
     assert line.startswith("problem ")
     assert said in line or said.capitalize() in line
-
-
-def test_a_cluster_without_the_definition(server: ApiServer, cluster: Cluster) -> None:
-    server.answer("GET /apis/training.dtjob.dev/v1beta1", {"message": "not found"}, code=404)
-    assert found(cluster)["definition"].startswith("problem ")
 
 
 def test_a_definition_of_another_version_is_noted(server: ApiServer, cluster: Cluster) -> None:
@@ -105,26 +101,24 @@ def test_checks_that_an_editor_may_not_make_are_named(server: ApiServer, cluster
     assert [what for what, line in lines.items() if line.startswith("not seen")] == ["definition", "operator", "nodes"]
 
 
+OPERATOR = {"metadata": {"labels": {"app.kubernetes.io/version": "0.3.0"}}}
+
+
 @pytest.mark.parametrize(
-    ("labels", "said"),
+    ("answer", "said"),
     [
-        ([{"app.kubernetes.io/version": "0.3.0"}], "operator 0.3.0"),
-        ([{"app.kubernetes.io/version": "0.3.0"}, {}], "operator 0.3.0, unknown"),
-        ([], "operator: the cluster has none"),
+        ({"items": [OPERATOR]}, "operator 0.3.0"),
+        ({"items": [OPERATOR, {"metadata": {"labels": {}}}]}, "operator 0.3.0, unknown"),
+        ({"items": []}, "operator: the cluster has none"),
+        (Fault(403), "operator: you may not look at it"),
     ],
 )
 def test_the_version_of_each_operator_is_shown(
-    dtjob: Any, server: ApiServer, tmp_path: Path, labels: list[dict[str, str]], said: str
+    dtjob: Any, server: ApiServer, tmp_path: Path, answer: Any, said: str
 ) -> None:
-    server.answer(DEPLOYMENTS, {"items": [{"metadata": {"labels": one}} for one in labels]})
+    server.answer(DEPLOYMENTS, answer)
     shown = dtjob("version", "--kubeconfig", server.kubeconfig(tmp_path))
     assert shown == (0, f"dtjob {__version__}\n{said}\n", "")
-
-
-def test_a_user_who_may_not_look_at_operators_is_told_so(dtjob: Any, server: ApiServer, tmp_path: Path) -> None:
-    server.answer(DEPLOYMENTS, {"message": "forbidden"}, code=403)
-    shown = dtjob("version", "--kubeconfig", server.kubeconfig(tmp_path))
-    assert shown == (0, f"dtjob {__version__}\noperator: you may not look at it\n", "")
 
 
 def test_without_a_cluster_the_version_is_shown_all_the_same(

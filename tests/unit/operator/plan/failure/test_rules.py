@@ -106,10 +106,10 @@ def test_a_rule_ends_the_evaluation_after_training_has_succeeded(action: str):
     assert over.status["phase"] == "Succeeded"
     assert [one.reason for one in made.events] == ["EvaluationGivenUp"]
     assert f"failurePolicy.rules[0] ({action}) matches exit code 3" in made.events[0].message
-    assert "evaluator-0" not in over.status.get("attempts", {})
+    assert "attempts" not in over.status["internal"]
 
 
 def test_an_evaluator_that_cannot_start_waits_where_that_is_ignored():
     job = ruled({"action": "LeaveFailed", "onReasons": ["ErrImagePull"], "roles": ["evaluator"]})
     after, made = planned(job, {"evaluator-0": builders.waiting("ErrImagePull")})
-    assert (pods_made_or_removed(made), "attempts" in after.status) == ([], False)
+    assert (pods_made_or_removed(made), "attempts" in after.status["internal"]) == ([], False)

@@ -62,10 +62,6 @@ def test_without_a_chief_nothing_goes_on_without_worker_0(without: str, phase: P
     assert stand("ParameterServer", without=(without,), chief=False, **RAN).phase is phase
 
 
-def test_a_restart_says_what_failed_first():
-    assert stand(without=("worker-1",), last_failure=FAILED, **RAN)[:2] == (Phase.RESTARTING, "OOMKilled")
-
-
 def test_a_restart_before_the_first_run_is_one_too_and_names_the_wait():
     incident = Incident(started_at=NOW, cause=Cause.OOM_KILLED, not_before=at(10))
     found = stand(without=("worker-1",), incident=incident, last_failure=FAILED)
