@@ -18,10 +18,7 @@ JOB = builders.job(name="a", uid="a")
 RUNNING: dict[str, Any] = {
     "phase": "Running",
     "reason": "AllTasksRunning",
-    "replicaStatuses": {
-        "chief": {"replicas": 1, "active": 1},
-        "worker": {"replicas": 3, "active": 2, "succeeded": 1},
-    },
+    "replicaStatuses": {"chief": {"replicas": 1, "active": 1}, "worker": {"replicas": 3, "active": 2, "succeeded": 1}},
     "progress": {"step": 120, "totalSteps": 400},
     "checkpoint": {"step": 100, "time": "1970-01-01T00:01:00Z"},
     "restarts": {"total": 3, "causes": {"Error": 1, "Disruption": 2}},

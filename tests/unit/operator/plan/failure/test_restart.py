@@ -15,14 +15,7 @@ from dtjob.objects.manifest import Manifest
 from dtjob.objects.topology import Task
 from dtjob.plan.actions import Create, Delete
 from dtjob.plan.failure import decisions
-from dtjob.plan.failure.decisions import (
-    EvaluatorDecision,
-    GiveUp,
-    Renew,
-    Restart,
-    TrainingDecision,
-    Wait,
-)
+from dtjob.plan.failure.decisions import EvaluatorDecision, GiveUp, Renew, Restart, TrainingDecision, Wait
 from dtjob.plan.failure.restart import failures, restart_evaluator, restart_training
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.seen.children import Children

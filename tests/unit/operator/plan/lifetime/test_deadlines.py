@@ -8,11 +8,7 @@ import pytest
 from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE
 from dtjob.plan.actions import Delete, Event
 from dtjob.plan.failure.decisions import GiveUp
-from dtjob.plan.lifetime.ending import (
-    DEADLINE_EXCEEDED,
-    START_DEADLINE_EXCEEDED,
-    overdue,
-)
+from dtjob.plan.lifetime.ending import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED, overdue
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
 from tests.unit.operator import builders
