@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An API server that is a function of the test's."""
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,6 +13,16 @@ from dtjob.kube.calls.client import Kube
 from dtjob.kube.calls.transport import Transport
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def always(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
+    """The same answer to each call: a text, or anything else as JSON."""
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        text = body if isinstance(body, str) else json.dumps(body)
+        return web.Response(text=text, status=status, headers=headers)
+
+    return answer
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from dtjob.controller.cluster import ClusterError, Gone, Stale
 from dtjob.kube.api_error import ApiError, NotServed
 from dtjob.kube.calls.client import Kube
 from dtjob.kube.calls.transport import Transport
-from tests.unit.operator.kube.answering import access_to, asking
+from tests.unit.operator.kube.answering import access_to, always, asking
 
 
 async def test_kopf_calls_with_our_token_and_name():
@@ -28,11 +28,7 @@ async def test_kopf_calls_with_our_token_and_name():
 @pytest.mark.parametrize("text", ["", "<html>log in</html>", "[1]"])
 async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str):
     """As of a proxy that wants to be logged in to: 200, and a page."""
-
-    async def answer(_: web.Request) -> web.Response:
-        return web.Response(text=text)
-
-    async with asking(answer) as kube:
+    async with asking(always(text)) as kube:
         with pytest.raises(ClusterError, match="no API server"):
             await kube.get("Pod", "default", "digits-chief-0-0")
 
@@ -47,11 +43,7 @@ async def test_an_answer_that_is_no_api_servers_is_a_call_that_failed(text: str)
 )
 async def test_a_job_is_gone_only_if_the_api_server_names_it(message: str, raised: type[Stale]) -> None:
     """An API server that does not serve jobs yet says 404 too. A job that counts as gone would be ignored then."""
-
-    async def answer(_: web.Request) -> web.Response:
-        return web.json_response({"reason": "NotFound", "message": message}, status=404)
-
-    async with asking(answer) as kube:
+    async with asking(always({"reason": "NotFound", "message": message}, 404)) as kube:
         with pytest.raises(Stale) as error:
             await kube.write_status({"metadata": {"namespace": "default", "name": "digits"}}, {})
     assert error.type is raised
@@ -79,10 +71,7 @@ async def test_objects_are_served_if_their_version_of_the_api_lists_them(plural:
     ids=["it ends", "it went during the call", "it is gone"],
 )
 async def test_a_deleted_pod_is_returned_only_while_it_is_stored(answered: dict[str, Any], ends: bool) -> None:
-    async def answer(_: web.Request) -> web.Response:
-        return web.json_response(answered)
-
-    async with asking(answer) as kube:
+    async with asking(always(answered)) as kube:
         stored = await kube.delete("Pod", "default", "digits-chief-0-0", "uid")
     assert (stored is not None) is ends
 
@@ -106,10 +95,7 @@ async def test_a_deleted_pod_is_returned_only_while_it_is_stored(answered: dict[
 async def test_only_a_missing_pod_or_another_uid_counts_as_gone(
     call: str, code: int, reason: str, message: str, gone: bool
 ) -> None:
-    async def answer(_: web.Request) -> web.Response:
-        return web.json_response({"reason": reason, "message": message}, status=code)
-
-    async with asking(answer) as kube:
+    async with asking(always({"reason": reason, "message": message}, code)) as kube:
         if call == "delete":
             asked = kube.delete("Pod", "default", "digits-chief-0-0", "uid")
         else:
@@ -127,11 +113,7 @@ async def test_only_a_missing_pod_or_another_uid_counts_as_gone(
 )
 async def test_an_error_says_when_to_ask_again(said: dict[str, str], seconds: float) -> None:
     """As API Priority and Fairness does, in plain text, where an API server has too much to do."""
-
-    async def answer(_: web.Request) -> web.Response:
-        return web.Response(status=429, text="Too many requests, please try again later.", headers=said)
-
-    async with asking(answer) as kube:
+    async with asking(always("Too many requests, please try again later.", 429, said)) as kube:
         with pytest.raises(ClusterError, match="Too many requests") as caught:
             await kube.get("Pod", "default", "digits-chief-0-0")
         with pytest.raises(ClusterError, match="Too many requests") as of_watch:
@@ -142,11 +124,7 @@ async def test_an_error_says_when_to_ask_again(said: dict[str, str], seconds: fl
 @pytest.mark.parametrize("kind", ["LocalQueue", "ClusterQueue"])
 async def test_a_queue_that_may_not_be_seen_is_as_if_it_were_not_there(kind: str) -> None:
     """As with the rights of the release before: its jobs come near each other by affinity, as they did."""
-
-    async def answer(_: web.Request) -> web.Response:
-        return web.json_response({"reason": "Forbidden", "message": f"{kind} is forbidden"}, status=403)
-
-    async with asking(answer) as kube:
+    async with asking(always({"reason": "Forbidden", "message": f"{kind} is forbidden"}, 403)) as kube:
         assert await kube.get(kind, "default", "team-a") is None
         with pytest.raises(ClusterError, match="forbidden"):
             await kube.get("ResourceFlavor", None, "spot")
