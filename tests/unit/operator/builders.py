@@ -20,7 +20,7 @@ from dtjob.objects.defaults import NO_DEFAULTS, Defaults
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.pod.pod import pod as pod_of
 from dtjob.objects.topology import Task
-from dtjob.plan.actions import Create, Delete, Plan, Repair
+from dtjob.plan.actions import Create, Delete, Plan, Repair, StopServing
 from dtjob.plan.plan import plan
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.seen.children import Children, TaskView, Unread, view_tasks
@@ -295,6 +295,12 @@ def looked(job: Job, children: Children, now: datetime = NOW) -> tuple[Job, Plan
 def chief_says(job: Job, report: dict[str, Any], seconds: float = 0) -> tuple[Job, Plan]:
     """`looked` where all pods run, and the chief's supervisor reports this."""
     return looked(job, Children(tuple(all_pods(job).values()), {"chief-0": report}), at(seconds))
+
+
+def in_words(actions: Iterable[object]) -> list[str]:
+    """What is asked for of objects: a verb and a name."""
+    words = {Create: "create", Delete: "delete", Repair: "repair", StopServing: "unserve"}
+    return [f"{words[type(one)]} {getattr(one, 'name', '')}" for one in actions]
 
 
 def pods_made(made: Plan) -> list[str]:

@@ -7,7 +7,6 @@ from dtjob.api.job import Job
 from dtjob.api.status.attempts import Attempts
 from dtjob.objects.manifest import Manifest
 from dtjob.plan import data_workers
-from dtjob.plan.actions import Create, Delete, StopServing
 from dtjob.plan.lifetime.ending import pods_to_remove
 from dtjob.plan.lifetime.suspension import suspend
 from dtjob.plan.queueing.quota import pods_left, reclaimable
@@ -33,12 +32,7 @@ def kept(
     pods = builders.all_pods(job, training or builders.running())
     draft = builders.draft(job, *pods.values(), *data, now=at(seconds))
     data_workers.keep(draft, data_workers.views_of(draft.situation))
-    return in_words(draft), draft
-
-
-def in_words(draft: Draft) -> list[str]:
-    words = {Create: "create", Delete: "delete", StopServing: "unserve"}
-    return [f"{words[type(action)]} {action.name}" for action in draft.actions]
+    return builders.in_words(draft.actions), draft
 
 
 def data(index: int, status: dict[str, Any] | None = None, attempt: int = 0) -> Manifest:
@@ -49,7 +43,7 @@ def test_data_workers_are_made_when_every_pod_of_the_training_is_there():
     chief = builders.pod(JOB, "chief-0", builders.running())
     draft = builders.draft(JOB, chief)
     data_workers.keep(draft, data_workers.views_of(draft.situation))
-    assert in_words(draft) == []
+    assert builders.in_words(draft.actions) == []
     assert kept(JOB, training=builders.unschedulable())[0] == ["create digits-data-0-0", "create digits-data-1-0"]
     assert kept(JOB, data(0), data(1))[0] == []
 
@@ -98,7 +92,7 @@ def test_a_suspended_and_an_ended_job_give_them_up_and_a_queue_waits_for_that():
     draft = builders.draft(JOB, *pods.values(), data(0))
     assert data(0)["metadata"]["name"] in builders.names(pods_left(draft.situation))
     suspend(draft)
-    assert "delete digits-data-0-0" in in_words(draft)
+    assert "delete digits-data-0-0" in builders.in_words(draft.actions)
     ended = builders.situation(JOB, data(0), data(1, builders.ended(1)), phase="Succeeded", completion_time=NOW)
     removed, _ = pods_to_remove(ended)
     assert [one.name for one in removed] == ["digits-data-0-0"]

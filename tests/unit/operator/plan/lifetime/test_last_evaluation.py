@@ -19,12 +19,7 @@ VOLUME = {"storage": {"volume": {"persistentVolumeClaim": {"claimName": "digits"
 
 
 def pod_calls(made: Plan) -> list[str]:
-    words = {Create: "create", Delete: "delete"}
-    return [
-        f"{words[type(one)]} {one.name}"
-        for one in made.actions
-        if isinstance(one, Create | Delete) and one.kind == "Pod"
-    ]
+    return builders.in_words(one for one in made.actions if isinstance(one, Create | Delete) and one.kind == "Pod")
 
 
 class Life(Story):

@@ -10,7 +10,7 @@ from dtjob.api.status.internal import Incident
 from dtjob.objects import labels, shared
 from dtjob.objects.manifest import Manifest
 from dtjob.objects.shared import shared_objects
-from dtjob.plan.actions import Create, Delete, Repair, StopServing
+from dtjob.plan.actions import Create, Repair
 from dtjob.plan.pods import converge, keep_shared, make_config_map
 from dtjob.plan.record.failure import Cause
 from dtjob.plan.seen.children import Children
@@ -23,12 +23,7 @@ def calls(job: Job, *pods: Manifest, now: Any = NOW) -> list[str]:
     """What is asked for, in words, of a job that has its shared objects."""
     others = [builders.stored(one) for one in shared_objects(job)]
     read = {(one["kind"], one["metadata"]["name"]): one for one in others}
-    return in_words(Situation.of(job, Children((*pods, *others), read=read), now))
-
-
-def in_words(situation: Situation) -> list[str]:
-    words = {Create: "create", Delete: "delete", StopServing: "unserve"}
-    return [f"{words[type(action)]} {action.name}" for action in converge(situation)]
+    return builders.in_words(converge(Situation.of(job, Children((*pods, *others), read=read), now)))
 
 
 def test_the_evaluator_is_made_when_every_task_that_trains_has_its_pod():

@@ -119,23 +119,17 @@ def test_without_a_topology_kueue_is_asked_for_none(missing: str | None) -> None
     assert all("podAffinity" in one["spec"]["affinity"] for one in story.pods)
 
 
-def test_placed_pods_wait_for_their_place_and_have_no_affinity() -> None:
-    story = queued()
+@pytest.mark.parametrize(("asked", "level"), [(True, "required"), (False, "unconstrained")])
+def test_placed_pods_wait_for_their_place_and_have_no_affinity(asked: bool, level: str) -> None:
+    """Pods that ask for nothing are placed anywhere."""
+    story = queued() if asked else Story()
+    story.settle()
     place(story)
     assert len(story.pods) == 3
     for pod in story.pods:
         assert pod["spec"]["schedulingGates"] == [{"name": kueue.TOPOLOGY_GATE}]
-        assert pod["metadata"]["annotations"][f"{kueue.GROUP}/podset-required-topology"] == RACK
-        assert "affinity" not in pod["spec"]
-
-
-def test_pods_that_ask_for_nothing_are_placed_anywhere() -> None:
-    story = Story()
-    story.settle()
-    place(story)
-    for pod in story.pods:
-        assert pod["spec"]["schedulingGates"] == [{"name": kueue.TOPOLOGY_GATE}]
-        assert pod["metadata"]["annotations"][f"{kueue.GROUP}/podset-unconstrained-topology"] == "true"
+        assert pod["metadata"]["annotations"][f"{kueue.GROUP}/podset-{level}-topology"] == (RACK if asked else "true")
+        assert not asked or "affinity" not in pod["spec"]
 
 
 def test_a_template_keeps_its_own_affinity() -> None:
