@@ -29,10 +29,6 @@ def made() -> Iterator[World]:
         yield made
 
 
-def phase(made: World) -> str:
-    return str(made.job.status.get("phase"))
-
-
 def take_label(made: World, name: str, label: str) -> None:
     """Somebody removes the label."""
     made.cluster.change("Pod", name, lambda one: one["metadata"]["labels"].pop(label))

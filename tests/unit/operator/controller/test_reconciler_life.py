@@ -152,39 +152,24 @@ def test_a_config_map_is_made_again_and_a_refused_pod_beside_it_is_told_of_once(
         assert (told.count("FailedCreate"), told.count("Blocked")) == (1, 1)
 
 
-def creates(made: World) -> list[str]:
-    return [call for call in made.cluster.calls if call.startswith("create")]
-
-
-@pytest.fixture(params=[False, True], ids=["no job has its name", "another job has its name"])
-def again(request: pytest.FixtureRequest) -> bool:
-    """Whether the user has made another job of that name since."""
-    return bool(request.param)
-
-
-def delete_unheard(made: World, *, again: bool) -> None:
-    """Delete the job as between a LIST and a watch: nobody tells of it."""
-    made.lose_watch()
-    made.cluster.remove(KIND, made.key[1])
-    if again:
-        other = job_manifest(builders.job())
-        other["metadata"]["uid"] = "another"
-        made.cluster.put(other)
-    made.cluster.calls.clear()
-
-
+@pytest.mark.parametrize("again", [False, True], ids=["no job has its name", "another job has its name"])
 @pytest.mark.parametrize("kind", ["Service", "ConfigMap", "NetworkPolicy", "Pod"])
 def test_nothing_is_made_for_a_job_that_has_gone_unheard(kind: str, again: bool) -> None:
+    """It is deleted as between a LIST and a watch: nobody tells of it."""
     with World(builders.job()) as made:
         made.run(3)
-        delete_unheard(made, again=again)
+        made.lose_watch()
+        made.cluster.remove(KIND, made.key[1])
+        if again:
+            made.cluster.put(job_manifest(builders.job(uid="another")))
+        made.cluster.calls.clear()
         for one in copied(made.cluster.of_kind(kind)):
             if labels.JOB_NAME in labels.of(one):
                 made.cluster.remove(kind, one["metadata"]["name"])
                 made.deliver("DELETED", one)
         made.run(60)
         assert "write status" in made.cluster.calls
-        assert creates(made) == []
+        assert not [call for call in made.cluster.calls if call.startswith("create")]
         assert (made.store.job(made.key) is None) is not again
 
 

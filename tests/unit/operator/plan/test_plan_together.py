@@ -34,8 +34,7 @@ class Queued(Story):
         return sum(one.startswith("worker") for one in self.tasks), len(self.placeholders)
 
 
-def shrunk() -> Queued:
-    """There was room for two of its four workers only."""
+def test_a_group_that_shrank_for_lack_of_room_keeps_its_admission() -> None:
     story = Queued()
     story.settle()
     story.admit(flavours={"cpu": "spot"})
@@ -43,11 +42,6 @@ def shrunk() -> Queued:
     story.places(now=NOW, without=("worker-2-0", "worker-3-0"))
     story.settle(at(300))
     story.run(at(301))
-    return story
-
-
-def test_a_group_that_shrank_for_lack_of_room_keeps_its_admission() -> None:
-    story = shrunk()
     assert (story.numbers, story.stands[0], story.sets()["worker"]) == ((2, 0), "Running", 4)
     assert story.said("Admitted") == ("True", "ByTest")
     story.settle(at(1000))

@@ -149,14 +149,8 @@ def resource(kind: str, plural: str) -> dict[str, Any]:
     return {"name": plural, "singularName": "", "kind": kind, "namespaced": True, "verbs": ["list", "watch"]}
 
 
-def settings() -> kopf.OperatorSettings:
-    chosen = kopf.OperatorSettings()
-    choose(chosen)
-    return chosen
-
-
 def test_nothing_is_written_to_jobs_and_nothing_of_them_copied() -> None:
-    chosen = settings()
+    choose(chosen := kopf.OperatorSettings())
     body, patch = kopf.Body(job_manifest(builders.job())), kopf.Patch()
     diffbase = chosen.persistence.diffbase_storage
     diffbase.store(body=body, patch=patch, essence=kopf.BodyEssence(spec={}))

@@ -7,7 +7,6 @@ import pytest
 
 from dtjob.objects.defaults import MISSING_IMAGE_MESSAGE
 from dtjob.plan.actions import Delete, Event
-from dtjob.plan.failure.decisions import GiveUp
 from dtjob.plan.lifetime.ending import DEADLINE_EXCEEDED, START_DEADLINE_EXCEEDED, overdue
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
@@ -18,15 +17,11 @@ SINCE = {"since": "2026-11-21T10:00:00Z", "seconds": 0}
 RAN = {**SINCE, "allRanTime": "2026-11-21T10:00:10Z"}
 
 
-def found(policy: dict[str, Any], active: dict[str, Any], seconds: float, runs: bool = True) -> GiveUp | None:
+def reason(policy: dict[str, Any], active: dict[str, Any], seconds: float, runs: bool = True) -> str | None:
     """What is over of a job with these deadlines, whose tasks run or wait."""
     job = builders.job(**policy, status={"active": active})
     state = builders.running() if runs else builders.waiting("ImagePullBackOff", "no such image")
-    return overdue(builders.situation(job, *builders.all_pods(job, state).values(), now=at(seconds)))
-
-
-def reason(*arguments: Any, **more: Any) -> str | None:
-    late = found(*arguments, **more)
+    late = overdue(builders.situation(job, *builders.all_pods(job, state).values(), now=at(seconds)))
     return late.reason if late else None
 
 

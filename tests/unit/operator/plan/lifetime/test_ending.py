@@ -24,12 +24,6 @@ def remove(job: Job, *pods: Manifest, success: bool, now: datetime) -> tuple[lis
     return pods_to_remove(builders.situation(job, *pods, now=now, phase=phase, completion_time=NOW))
 
 
-def removed(job: Job, success: bool, now: datetime) -> tuple[list[str], datetime | None]:
-    pods = builders.all_pods(job, chief_0=builders.ended(0 if success else 1))
-    deletes, again = remove(job, *pods.values(), success=success, now=now)
-    return sorted(one.name for one in deletes), again
-
-
 def policy(clean: str) -> dict[str, str]:
     return {"cleanPodPolicy": clean}
 
@@ -48,7 +42,9 @@ FAILED_AT_ONCE = [("Running", ["digits-worker-0-0"]), ("All", ["digits-chief-0-0
     ],
 )
 def test_the_end_the_strategy_and_the_policy_decide_which_pods_are_deleted(job, success, now, expected):
-    assert removed(job, success, now) == expected
+    pods = builders.all_pods(job, chief_0=builders.ended(0 if success else 1))
+    deletes, again = remove(job, *pods.values(), success=success, now=now)
+    assert (sorted(one.name for one in deletes), again) == expected
 
 
 def test_workers_without_a_chief_train_to_their_own_end_and_parameter_servers_never_end():

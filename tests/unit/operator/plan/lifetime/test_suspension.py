@@ -130,12 +130,6 @@ def test_an_ended_job_is_not_suspended(phase: str) -> None:
     assert not is_suspended(builders.situation(builders.job(suspend=True, status={"phase": phase})))
 
 
-def suspended_when_finished(workers: str) -> dict[str, Any]:
-    """The status of a suspended job of which these workers have finished."""
-    finished = builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": workers}])
-    return {"conditions": [SUSPENDED], "active": {"seconds": 5}, **finished}
-
-
 ALL_WORKERS = {"chief": False, "workers": 3, "ps": 2, "successPolicy": "AllWorkers"}
 
 
@@ -149,7 +143,10 @@ ALL_WORKERS = {"chief": False, "workers": 3, "ps": 2, "successPolicy": "AllWorke
     ],
 )
 def test_a_finished_task_is_started_again_if_its_peers_wait_for_it(strategy, spec, finished, again) -> None:
-    draft = builders.draft(builders.job(strategy, program=False, status=suspended_when_finished(finished), **spec))
+    """These workers have finished before the suspension."""
+    status = builders.remembered(finished=[{"role": "worker", "attempt": 0, "indexes": finished}])
+    status |= {"conditions": [SUSPENDED], "active": {"seconds": 5}}
+    draft = builders.draft(builders.job(strategy, program=False, status=status, **spec))
     go_on(draft)
     assert sorted(draft.status.internal.attempts.exceptions) == again
 

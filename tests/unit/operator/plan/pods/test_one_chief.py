@@ -24,10 +24,6 @@ def old_chief(status: dict[str, Any] | None) -> Manifest:
     return builders.pod(EARLIER, "chief-0", status, attempt=1)
 
 
-def created(*pods: Manifest) -> list[str]:
-    return builders.pods_made(plan(JOB, Children(pods), NOW))
-
-
 WORKERS = ["digits-worker-0-0", "digits-worker-1-0"]
 
 
@@ -56,7 +52,9 @@ SERVICE = builders.stored(builders.stranger("Service", "web"))
     ],
 )
 def test_a_chief_waits_for_every_pod_of_an_earlier_job_of_its_name_that_has_not_ended(there: Manifest, waits: bool):
-    assert created(there) == (WORKERS if waits else ["digits-chief-0-0", *WORKERS])
+    assert builders.pods_made(plan(JOB, Children((there,)), NOW)) == (
+        WORKERS if waits else ["digits-chief-0-0", *WORKERS]
+    )
 
 
 def test_the_status_says_in_time_that_the_node_of_the_pod_is_lost():

@@ -26,16 +26,6 @@ def asking(workers: int = 4) -> Story:
     return story
 
 
-def covered() -> Story:
-    """One that asks for more has the quota, the first is over, and admission checks are open."""
-    story = asking()
-    had = story.workloads[2]
-    story.reserve(of=story.workloads[4])
-    story.say(REPLACED, of=had)
-    story.settle(at(21))
-    return story
-
-
 def uid(one: Manifest) -> str:
     return str(one["metadata"]["uid"])
 
@@ -180,7 +170,11 @@ def test_a_group_that_gave_quota_back_asks_again_before_it_grows() -> None:
 
 
 def test_the_first_workload_may_be_deleted_while_checks_of_the_second_are_open() -> None:
-    story = covered()
+    story = asking()
+    had = story.workloads[2]
+    story.reserve(of=story.workloads[4])
+    story.say(REPLACED, of=had)
+    story.settle(at(21))
     story.lose(uid(story.workloads[2]))
     story.settle(at(22))
     assert (story.stands[0], len(story.pods), list(story.workloads)) == ("Running", 3, [4])
