@@ -59,16 +59,6 @@ def world(workers: int, **job: Any) -> World:
     return World(builders.job(workers=workers, **job))
 
 
-def many_events(made: World, count: int) -> None:
-    """Every pod that is there changes so often, and each change is heard of."""
-    for number in range(count):
-        for name in list(made.pods):
-            made.cluster.change(
-                "Pod", name, lambda one, at=number: one.update(status={"phase": "Pending", "podIP": f"10.0.0.{at}"})
-            )
-        made.run(0.6)
-
-
 def test_objects_that_pods_need_are_created_first_and_repairs_and_workloads_run_apart() -> None:
     service, policy, group = ({"kind": kind, "metadata": {"name": "a"}} for kind in ("Service", "NetworkPolicy", GROUP))
     pods = [Create("Pod", f"a-{role}-0-0", dict, role) for role in ("chief", "worker")]
@@ -86,7 +76,11 @@ def test_a_quota_is_not_asked_again_at_every_event() -> None:
         assert len(made.pods) == 25
         assert quota.refused <= CALLS_OF_A_JOB  # those that were under way
         before = quota.refused
-        many_events(made, 10)
+        for number in range(10):  # every pod changes, and each change is heard of
+            for name in list(made.pods):
+                status = {"phase": "Pending", "podIP": f"10.0.0.{number}"}
+                made.cluster.change("Pod", name, lambda one, status=status: one.update(status=status))
+            made.run(0.6)
         made.run(60)
         assert quota.refused - before <= 66 / 15 + 1
 

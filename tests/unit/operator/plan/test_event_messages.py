@@ -86,11 +86,6 @@ def told_of_evaluator(status: dict[str, Any], *rules: dict[str, Any]) -> list[Ev
     return list(planned(ruled(*rules), {"evaluator-0": status})[1].events)
 
 
-def told_of_ruled(rule: dict[str, Any]) -> list[Event]:
-    """The Events of a job with this rule, whose worker 1 ends with exit code 42."""
-    return list(planned(ruled(rule), {"worker-1": builders.ended(42, at(19))})[1].events)
-
-
 def told_of_a_chief_that_moves() -> list[Event]:
     """The Events of a job whose chief fails, and whose evaluator mounts the chief's volume."""
     history = History(builders.job("Default", evaluator=True, checkpoint=CLAIM))
@@ -134,10 +129,6 @@ def told_of_last_evaluation(status: dict[str, Any], seconds: float = 0) -> list[
     return history.events
 
 
-def told_of_suspension() -> list[Event]:
-    return list(plan(builders.job(suspend=True), Children(), NOW).events)
-
-
 SAVED = {"step": 44, "restoredStep": 0, "checkpoint": {"step": 40}}
 LEAVE = {"action": "LeaveFailed", "onExitCodes": {"operator": "In", "values": [3]}, "roles": ["evaluator"]}
 UNREADABLE = "whose checkpoint was not there or could not be read"
@@ -163,7 +154,7 @@ EVENTS: list[tuple[str, Events, str, str]] = [
      "worker-1 ran out of memory (OOMKilled): that is why training restarted"),
     ("a worker of ParameterServer fails", lambda: told_of_failure("worker-1", builders.ended(137, signal=9), strategy="ParameterServer", ps=1), "Warning Restarting",
      "worker-1 was killed (SIGKILL); training goes on without it until it is back"),
-    ("a worker fails, and a rule counts no restart", lambda: told_of_ruled({**FAIL_42, "action": "RestartAndIgnoreMaxRestarts"}), "Warning Restarting",
+    ("a worker fails, and a rule counts no restart", lambda: list(planned(ruled({**FAIL_42, "action": "RestartAndIgnoreMaxRestarts"}), {"worker-1": builders.ended(42, at(19))})[1].events), "Warning Restarting",
      "worker-1 failed (exit code 42); failurePolicy.rules[0] (RestartAndIgnoreMaxRestarts) matches exit code 42; training restarts"),
     ("an evaluator moves with its chief", told_of_a_chief_that_moves, "Normal EvaluatorRestarting",
      "The evaluator moves with the chief, whose volume it mounts"),
@@ -206,7 +197,7 @@ EVENTS: list[tuple[str, Events, str, str]] = [
      "Training goes on with 2 workers from the checkpoint at step 100 or a later one"),
     ("it begins on a volume that ends with the chief's pod", lambda: told_of_resize(2, EMPTY), "Normal Resized",
      "Training goes on with 2 workers at step 0, as the checkpoint at step 100 ends with the chief's pod"),
-    ("a user suspends a job", told_of_suspension, "Normal Suspended", "Job suspended"),
+    ("a user suspends a job", lambda: list(plan(builders.job(suspend=True), Children(), NOW).events), "Normal Suspended", "Job suspended"),
     ("a suspended job goes on", lambda: told_of_resuming(CLAIM), "Normal Resumed",
      "Job resumed; training goes on from the checkpoint at step 40 or a later one"),
     ("a job that never had a pod goes on", lambda: told_of_resuming(CLAIM, ran=False), "Normal Resumed", "Job resumed"),

@@ -47,7 +47,9 @@ class Cluster:
         self.asked.append((kind, namespace, 0))
         if (error := self.errors.get(namespace or "everywhere")) and self.fails_at in ("", kind):
             raise error
-        yield [job_in(namespace)] if kind == KIND and namespace in self.namespaces else [], self.version
+        found = job_manifest(builders.job(uid=f"uid-{namespace}"))
+        found["metadata"] |= {"namespace": namespace, "resourceVersion": "10"}
+        yield [found] if kind == KIND and namespace in self.namespaces else [], self.version
 
     async def watch(
         self, kind: str, namespace: str | None, selector: str, version: int
@@ -57,12 +59,6 @@ class Cluster:
             if isinstance(event, Exception):
                 raise event
             yield event
-
-
-def job_in(namespace: str | None) -> Manifest:
-    made = job_manifest(builders.job(uid=f"uid-{namespace}"))
-    made["metadata"] |= {"namespace": namespace, "resourceVersion": "10"}
-    return made
 
 
 def pod(name: str, version: int, **metadata: str) -> Manifest:

@@ -20,10 +20,6 @@ def saving(volume: dict[str, Any], strategy: str = "MultiWorkerMirrored") -> Job
     return builders.job(strategy, checkpoint={"storage": {"volume": volume}})
 
 
-def condition(made: Plan) -> dict[str, Any] | None:
-    return next((one for one in made.status["conditions"] if one["type"] == "CheckpointsKept"), None)
-
-
 def warnings(made: Plan) -> list[str]:
     return [one.message for one in made.events if one.reason == "CheckpointsNotKept"]
 
@@ -35,7 +31,7 @@ def warnings(made: Plan) -> list[str]:
 def test_the_condition_is_set_from_the_start_and_its_warning_is_sent_once(volume, status, reason):
     job = saving(volume)
     first = plan(job, Children(), NOW)
-    said = condition(first)
+    said = next(one for one in first.status["conditions"] if one["type"] == "CheckpointsKept")
     assert (said["status"], said["reason"], said["observedGeneration"]) == (status, reason, 1)
     assert warnings(first) == ([] if status == "True" else [said["message"]])
     again = plan(builders.with_status(job, first.status or {}), Children(), builders.at(60))

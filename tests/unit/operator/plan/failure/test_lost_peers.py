@@ -25,15 +25,12 @@ from tests.unit.operator.builders import NOW, at
 
 DRAINED = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
 TAINTED = {**DRAINED, "reason": "DeletionByTaintManager"}
+GATES = {"readinessGates": [{"conditionType": "example.com/ready"}]}
 SILENT = [{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}]
 
 
 def conditions(pod: Manifest, *conditions: dict[str, str]) -> Manifest:
     return {**pod, "status": {**pod["status"], "conditions": list(conditions)}}
-
-
-def with_gates(pod: Manifest) -> Manifest:
-    return {**pod, "spec": {**pod["spec"], "readinessGates": [{"conditionType": "example.com/ready"}]}}
 
 
 def failed(situation: Situation, task_id: str) -> Failure:
@@ -90,7 +87,7 @@ def test_without_a_chief_a_ps_that_is_being_taken_explains_each_workers_error(wh
         (lambda pod: builders.deleting(pod), Cause.DELETED, "is being deleted"),
         (lambda pod: conditions(pod, DRAINED), Cause.DISRUPTION, "is being disrupted (EvictionByEvictionAPI)"),
         (lambda pod: conditions(pod, *SILENT), Cause.DISRUPTION, "is on a node that does not answer"),
-        (lambda pod: conditions(with_gates(pod), *SILENT), Cause.ERROR, "failed (exit code 1)"),
+        (lambda pod: conditions(pod | {"spec": pod["spec"] | GATES}, *SILENT), Cause.ERROR, "failed (exit code 1)"),
         (lambda pod: conditions(pod, {**DRAINED, "status": "False"}), Cause.ERROR, "failed (exit code 1)"),
         (lambda pod: conditions(pod, SILENT[0]), Cause.ERROR, "failed (exit code 1)"),  # its readiness probe fails
         (lambda pod: pod, Cause.ERROR, "failed (exit code 1)"),
@@ -163,9 +160,6 @@ def test_an_end_that_the_replacement_of_a_pod_caused_explains_nothing(old: Any, 
     assert not isinstance(later(old, seconds), Restart)
 
 
-TOLD = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
-
-
 @pytest.mark.parametrize(
     ("strategy", "program", "cause"),
     [("MultiWorkerMirrored", True, Cause.SIGNAL), ("Mirrored", True, Cause.SIGNAL), ("Mirrored", False, Cause.ERROR)],
@@ -179,7 +173,7 @@ def test_a_cause_that_the_node_reports_later_explains_the_failure(strategy: str,
     ended = builders.deleting(builders.pod(job, "chief-0", builders.ended(143, at(5))), at(5))
     pods = builders.all_pods(job).values()
     assert explain(builders.situation(job, *pods, ended, now=at(6))) is None
-    ended["status"] |= {"reason": "Terminated", "conditions": [TOLD]}
+    ended["status"] |= {"reason": "Terminated", "conditions": [{**DRAINED, "reason": "TerminationByKubelet"}]}
     found = explain(builders.situation(job, *pods, ended, now=at(6)))
     assert isinstance(found, Restart)
     assert (found.incident.cause, found.incident.charged, found.counted_as) == (Cause.DISRUPTION, 0, cause)

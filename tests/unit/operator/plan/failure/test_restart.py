@@ -235,16 +235,13 @@ def test_an_evaluator_comes_back_after_its_wait_whether_or_not_its_failure_has_a
     assert replaced(decide_evaluator(job, now=NOW, all_created=True)) == ["evaluator-0"], "it has vanished"
 
 
-SIDECAR_RUNS = {"phase": "Running"}
-
-
 @pytest.mark.parametrize(
     ("mount", "lost", "status", "expected"),
     [
         ("Chief", "chief-0", builders.running(), ["evaluator-0"]),
         ("Chief", "chief-0", builders.unschedulable(), ["evaluator-0"]),
         ("Chief", "chief-0", None, ["evaluator-0"]),
-        ("Chief", "chief-0", {**builders.ended(1), **SIDECAR_RUNS}, ["evaluator-0"]),
+        ("Chief", "chief-0", {**builders.ended(1), "phase": "Running"}, ["evaluator-0"]),
         ("Chief", "chief-0", builders.ended(0), []),
         ("Chief", "chief-0", builders.ended(1), []),  # it has let go of the volume, and its own wait goes on
         ("Chief", "worker-0", builders.running(), []),
