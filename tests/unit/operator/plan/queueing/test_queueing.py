@@ -59,6 +59,7 @@ def test_admitted_pods_go_where_their_flavour_is() -> None:
         assert pod["metadata"]["annotations"][kueue.WORKLOAD] == story.workload["metadata"]["name"]  # type: ignore[index]
     assert story.said("PodsReady") == ("True", "Started")
     assert story.own("Admitted") == ("True", "ByTest")
+    assert [one.reason for one in story.events].count("Admitted") == 1
 
 
 def test_the_placement_of_pods_is_in_the_status_before_they_are_created() -> None:
@@ -91,6 +92,7 @@ def test_an_evicted_job_saves_and_stops_before_its_quota_is_given_back() -> None
     pods = [builders.deleting(one, at(100)) for one in story.pods]
     made = story.look(at(100))
     assert kinds(made) == ["delete Pod"] * 3
+    assert [one.reason for one in story.events].count("Evicted") == 1
     assert story.job.status["message"].endswith("the pods that are left save and end")
     # They save: for as long as one of them has not ended, the quota is used.
     story.children = replace(story.children, objects=(*story.children.objects, *pods))
