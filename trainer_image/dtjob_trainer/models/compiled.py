@@ -101,9 +101,10 @@ class TrainedModel(ABC):
 
     def remarks(self) -> Iterator[str]:
         """In what the model, which is not built yet, is trained otherwise than by its package's own fit, and why."""
-        if keras3.runs_eagerly(self.model):
+        asked = "run_eagerly=True" if keras3.runs_eagerly(self.model) else "tf.config.run_functions_eagerly(True)"
+        if keras3.runs_eagerly(self.model) or tf.config.functions_run_eagerly():
             yield (
-                "run_eagerly=True is left aside: steps run as graphs, where tensors have no numpy(); write losses and "
+                f"{asked} is left aside: steps run as graphs, where tensors have no numpy(); write losses and "
                 "metrics in operations of Keras or TensorFlow"
             )
 

@@ -13,12 +13,18 @@ from dtjob_trainer.frameworks import hooks, keras3
 from dtjob_trainer.models.keras3_model import KerasModel
 
 
-def test_a_model_that_is_to_run_eagerly_is_trained_as_a_graph_with_a_warning() -> None:
+@pytest.mark.parametrize("asked", ["run_eagerly=True", "tf.config.run_functions_eagerly(True)", ""])
+def test_a_model_that_is_to_run_eagerly_is_trained_as_a_graph_with_a_warning(asked: str) -> None:
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse", run_eagerly=True)
+    model.compile("sgd", "mse", run_eagerly=asked == "run_eagerly=True")
     trained = KerasModel(model, TRAITS["Default"])
     trained.check()
-    assert [remark.partition(":")[0] for remark in trained.remarks()] == ["run_eagerly=True is left aside"]
+    tf.config.run_functions_eagerly(asked.startswith("tf."))
+    try:
+        remarks = [remark.partition(":")[0] for remark in trained.remarks()]
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert remarks == ([f"{asked} is left aside"] if asked else [])
 
 
 class Siamese(keras.Model):
