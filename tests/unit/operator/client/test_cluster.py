@@ -75,7 +75,7 @@ def test_a_process_that_was_forked_has_a_connection_of_its_own(server: ApiServer
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_what_takes_an_answer_may_fail_and_the_next_call_is_a_new_one(
+def test_a_full_disk_or_ctrl_c_during_an_answer_leaves_the_next_call_alone(
     server: ApiServer, cluster: Cluster, error: BaseException
 ) -> None:
     """The disk is full, or Ctrl-C is pressed: the cluster is not to blame."""

@@ -95,7 +95,7 @@ async def test_a_command_runs_in_a_notebook_too(cluster: Cluster) -> None:
     assert said == b"true"
 
 
-def test_what_takes_the_output_may_fail_by_itself(cluster: Cluster) -> None:
+def test_a_full_disk_is_no_broken_connection_to_the_pod(cluster: Cluster) -> None:
     def full(_: bytes) -> None:
         raise OSError(28, "No space left on device")
 
