@@ -23,12 +23,15 @@ from dtjob.manifests.manifest_yaml import written
 _COMMANDS = ("command", "args")
 REMOVED = "(removed by dtjob debug-bundle)"
 _SECRET = re.compile(r"token|secret|passw|credential|key|auth|private", re.I)
-_KNOWN = re.compile(r"(?:DTJOB|TF|NCCL|CUDA|NVIDIA|XLA|OMP|GRPC|KERAS)_\w+|PYTHON(?:HASHSEED|PATH|UNBUFFERED)")
-"""Variables of training, whose values explain a problem. Those of others are removed."""
-_KNOWN_WORD = re.compile(
-    r"python3?|-m|dtjob_trainer|(?:\S*/)?[\w-]+\.py|--?[\w.-]+|-?[\d.]+(?:e-?\d+)?|true|false", re.I
+_KNOWN = re.compile(
+    r"(?!TF_VAR_)(?:DTJOB|TF|NCCL|CUDA|NVIDIA|XLA|OMP|GRPC|KERAS)_\w+|PYTHON(?:HASHSEED|PATH|UNBUFFERED)"
 )
-"""Words of a command line without a secret: options without their values, numbers, scripts."""
+"""Variables of training, whose values explain a problem. Those of others are removed, as of Terraform (TF_VAR_)."""
+_KNOWN_WORD = re.compile(
+    r"python3?|-m|dtjob_trainer|(?:\S*/)?[\w-]+\.py|-[a-z]|--[\w.-]+|-?[\d.]+(?:e-?\d+)?|true|false", re.I
+)
+"""Words of a command line without a secret: options without their values, numbers, scripts. After a short option may
+stand its value, as in `-pPASSWORD`."""
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 """User and password in a URL."""
 

@@ -12,7 +12,7 @@ from dtjob.bad_input import BadInput
 from dtjob.client.changes import changes
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import JobFailed, NotFound, TimedOut
-from dtjob.client.verbs.words import is_stuck, phase_of, summary
+from dtjob.client.verbs.words import is_being_deleted, is_stuck, phase_of, summary
 
 Object = Mapping[str, Any]
 END, DELETED = "End", "Deleted"
@@ -54,6 +54,8 @@ def wait(
                     return None
                 raise JobFailed(f"{name}: deleted")
             phase = phase_of(job)
+            if wanted != DELETED and is_being_deleted(job):
+                raise JobFailed(f"{name}: is being deleted")
             if is_reached(job, wanted):
                 return job
             (check or check_can_reach)(job, wanted)

@@ -30,7 +30,7 @@ def test_the_bundle_has_objects_logs_and_the_errors_of_missing_parts(
     assert {"job.yaml", "pods.yaml", "events.txt", "status.txt", "services.yaml.error"} <= set(names)
 
 
-@pytest.mark.parametrize("name", ["API_TOKEN", "WANDB_KEY", "HF_AUTH", "DB_URL", "TF_KEY", "RATE"])
+@pytest.mark.parametrize("name", ["API_TOKEN", "WANDB_KEY", "HF_AUTH", "DB_URL", "TF_KEY", "TF_VAR_db", "RATE"])
 def test_values_of_variables_are_removed_but_known_ones(name: str) -> None:
     known = {"name": "TF_CPP_MIN_LOG_LEVEL", "value": "2"}
     found = without_secrets({"env": [{"name": name, "value": "x"}, known], "managedFields": []})
@@ -39,9 +39,20 @@ def test_values_of_variables_are_removed_but_known_ones(name: str) -> None:
 
 def test_values_of_arguments_are_removed_but_known_ones() -> None:
     known = ["python3", "-m", "dtjob_trainer", "src/train.py", "--lr=1e-3", "--steps", "10"]
-    words = [*known, "--api-key=4", "--user=me", "--token", "k4", "--password", "123456", "https://u:pw@host/train.py"]
+    words = [
+        *known,
+        "--api-key=4",
+        "--user=me",
+        "--token",
+        "k4",
+        "-pk4",
+        "--password",
+        "123456",
+        "https://u:pw@host/train.py",
+    ]
     assert without_secrets({"args": words})["args"] == [
-        *known, f"--api-key={REMOVED}", f"--user={REMOVED}", "--token", REMOVED, "--password", REMOVED,
+        *known, f"--api-key={REMOVED}", f"--user={REMOVED}", "--token", REMOVED, REMOVED, "--password",
+        REMOVED,
         f"https://{REMOVED}@host/train.py",
     ]  # fmt: skip
 

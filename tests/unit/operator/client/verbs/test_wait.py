@@ -10,7 +10,7 @@ import pytest
 from dtjob.bad_input import BadInput
 from dtjob.client.cluster import Cluster
 from dtjob.client.errors import JobFailed, TimedOut
-from dtjob.client.verbs.wait import check_wanted, is_reached, wait
+from dtjob.client.verbs.wait import DELETED, check_wanted, is_reached, wait
 from tests.unit.operator.client.api_server import ApiServer, Fault
 from tests.unit.operator.client.verbs.jobs import JOBS, RUNNING, job, stored
 
@@ -60,6 +60,17 @@ def test_a_job_without_an_image_can_still_be_suspended_and_deleted(server: ApiSe
     assert wait(cluster, "digits", "Suspended") is not None
     server.answer(f"WATCH {JOBS}", [*missing, {"type": "DELETED", "object": stored()}])
     assert wait(cluster, "digits", "Deleted") is None
+
+
+def test_a_job_that_is_being_deleted_is_waited_for_by_its_end_alone(server: ApiServer, cluster: Cluster) -> None:
+    """A pod that ends slowly may hold it for long, and its status is the last one from before."""
+    deleted = stored()
+    deleted["metadata"]["deletionTimestamp"] = "2026-11-23T11:00:00Z"
+    server.answer(f"GET {JOBS}/digits", deleted)
+    server.answer(f"WATCH {JOBS}", [{"type": "DELETED", "object": deleted}])
+    with pytest.raises(JobFailed, match="digits: is being deleted"):
+        wait(cluster, "digits", "Running")
+    assert wait(cluster, "digits", DELETED) is None
 
 
 def test_a_wait_says_how_the_job_is_when_the_time_is_up(server: ApiServer, cluster: Cluster) -> None:
