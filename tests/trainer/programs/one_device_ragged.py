@@ -87,7 +87,7 @@ def widths_of_all_rows():
 
 @case
 def numbers_of_ragged_rows():
-    lengths = np.concatenate([[5] * 27, [2] * 11, [3, 4, 6] * 3, [1, 2] * 2, [0, 6, 4]])
+    lengths = np.concatenate([[5] * 27, [2] * 11, [3, 4, 6] * 3, [1, 2] * 2, [0, 6, 0]])
     data = tf.RaggedTensor.from_row_lengths(random.normal(size=lengths.sum()).astype("float32"), lengths)
 
     def lengths_of(given):
@@ -114,7 +114,12 @@ def numbers_of_ragged_rows():
     def of_all(given, w):
         return off(given.flat_values * w) + number(given.nrows(), w)
 
+    def by_places(given, w):
+        places, longest = tf.ragged.range(given.row_lengths()).flat_values, given.bounding_shape()[1]
+        return off(tf.math.unsorted_segment_sum(given.flat_values * w, places, longest))
+
     losses = {
+        "sums of places": by_places,
         "mean": lambda given, w: off(given.flat_values * w),
         "largest": lambda given, w: tf.reduce_max(tf.square(given.flat_values * w - 1.0)),
         "norm": lambda given, w: tf.norm(given.flat_values * w - 1.0),
@@ -163,6 +168,13 @@ def numbers_of_sparse_rows():
         "columns counted": lambda given, w: off(counted(given) * w / 50.0),
         "sums of rows": lambda given, w: off(tf.sparse.reduce_sum(given, 1) * w),
         "sums of columns": lambda given, w: off(tf.sparse.reduce_sum(given, 0) * w),
+        "columns by segments": lambda given, w: off(
+            tf.math.unsorted_segment_sum(given.values * w, given.indices[:, 1], given.dense_shape[1])
+        ),
+        "rows of columns": lambda given, w: off(tf.gather(tf.sparse.reduce_sum(given, 1) * w, given.indices[:, 1])),
+        "columns of rows": lambda given, w: off(
+            tf.sparse.sparse_dense_matmul(given, tf.sparse.reduce_sum(given, 1, keepdims=True) * w, adjoint_a=True)
+        ),
         "product": lambda given, w: off(tf.sparse.sparse_dense_matmul(given, tf.ones([5, 2]) * w)),
         "transposed": lambda given, w: off(tf.sparse.sparse_dense_matmul(given, tf.sparse.to_dense(given), True) * w),
         "dense": lambda given, w: off(tf.sparse.to_dense(given) * w),

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ragged and sparse rows. Their values are rows. Where the values belong, each replica has numbers of its own (LOCAL):
-its operations use those, and one device's numbers are computed beside them, of what one device has."""
+"""Ragged and sparse rows. Their values are rows. The numbers that say where a value belongs are LOCAL: each replica has
+its own, and the same operations give one device's numbers of what one device has, if anything needs them."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ _VALUES = Placement(Kind.ROWS, units=None)
 
 _OF_ALL_ROWS = rules.REDUCTIONS - {"Sum", "Prod"}
 """Reductions but for those that give sizes of this replica's rows."""
+
+_SEGMENTS = ("UnsortedSegmentSum", "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd")
+"""What reductions of ragged rows are made of: values, the row of each, and the number of rows."""
 
 _LENGTHS = ([[1], [0]], [[0], [-1]])
 """Where `splits[1:]` and `splits[:-1]` begin and end."""
@@ -53,7 +57,12 @@ def _shape(tracker: "Tracker", shape: Any) -> Any:
 
 
 def by_rules(tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], attrs: Any) -> Any:
-    """Make an operation of a step of which some inputs are LOCAL."""
+    """Make an operation of a step of which some inputs are LOCAL.
+
+    - Of LOCAL numbers alone it gives LOCAL numbers, but for the largest of all and the like.
+    - With values of this replica it gives rows, if it reduces, pads or multiplies ragged or sparse rows.
+    - Anything else is given this replica's share of one device's numbers, or all rows.
+    """
     found = {kinds.kind(each) for each in inputs}
 
     def of_one_device() -> Any:
@@ -61,9 +70,10 @@ def by_rules(tracker: "Tracker", make: Make, op_type: str, inputs: list[Any], at
 
     if _calls_function(attrs) or _may_meet_all_rows(op_type, inputs):
         return of_one_device()
-    if Kind.ROWS in found and op_type in rules.FINDS_ROWS:
-        made = make(inputs)
-        return kinds.put_all(made, _VALUES) if all(map(kinds.is_open, made.outputs)) else of_one_device()
+    if Kind.ROWS in found and _finds_rows(op_type, inputs, attrs):
+        return kinds.put_all(make(inputs), _VALUES)
+    if Kind.ROWS in found and op_type not in rules.ELEMENTWISE:
+        return of_one_device()
     if not found <= {Kind.LOCAL, Kind.SIZE, None} or any(map(_may_vary, inputs)):
         return tracker.by_rules(make, op_type, [as_rows(tracker, each) for each in inputs], attrs)
     made = make(inputs)
@@ -109,12 +119,34 @@ def _may_meet_all_rows(op_type: str, inputs: list[Any]) -> bool:
     )
 
 
+def _finds_rows(op_type: str, inputs: list[Any], attrs: Any) -> bool:
+    """Whether an operation makes this replica's rows of values and of this replica's own numbers."""
+    if op_type in _SEGMENTS:
+        return _is_number_of_rows(inputs[2])
+    if op_type == "SparseTensorDenseMatMul":
+        return _is_noted(inputs[0], _indices) and kinds.of(inputs[3]) is None and not attrs["adjoint_a"].b
+    return op_type == "RaggedTensorToTensor"
+
+
+def _is_noted(tensor: Any, make: Callable[..., Any]) -> bool:
+    """Whether `note` has placed the tensor, with this function."""
+    place = kinds.of(tensor)
+    return place is not None and isinstance(place.make, partial) and place.make.func is make
+
+
+def _is_number_of_rows(tensor: Any) -> bool:
+    """Whether a tensor is `RaggedTensor.nrows()` of a part of the batch: the length of the row splits, less 1."""
+    less, operation = 0, tensor.op
+    while operation.type in ("Cast", "Identity", "StridedSlice", "Sub"):
+        less += int(tf.get_static_value(operation.inputs[1]) or 0) if operation.type == "Sub" else 0
+        operation = operation.inputs[0].op
+    return operation.type == "Shape" and less == 1 and _is_noted(operation.inputs[0], _splits)
+
+
 def _makes_lengths(op_type: str, inputs: list[Any]) -> bool:
     """Whether an operation gives `splits[1:]` or `splits[:-1]`, which have an entry for each row."""
-    place = kinds.of(inputs[0])
-    splits = place is not None and isinstance(place.make, partial) and place.make.func is _splits
-    bounds = [tf.get_static_value(each) for each in inputs[1:3]]
-    return splits and op_type == "StridedSlice" and [list(each) for each in bounds if each is not None] in _LENGTHS
+    bounds = [tf.get_static_value(each) for each in inputs[1:3]] if op_type == "StridedSlice" else []
+    return _is_noted(inputs[0], _splits) and [list(each) for each in bounds if each is not None] in _LENGTHS
 
 
 def _may_vary(tensor: Any) -> bool:

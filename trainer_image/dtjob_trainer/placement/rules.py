@@ -88,15 +88,6 @@ SHAPES = {"Fill": 0} | dict.fromkeys(DRAWN, 0) | {"BroadcastTo": 1} | dict.fromk
 SIZED = _TRANSPOSED_CONVOLUTIONS | _names("Reshape Tile EnsureShape")
 """Take a size of this replica's rows beside them."""
 
-FINDS_ROWS = _names(
-    """
-    GatherV2 RaggedTensorToTensor Reshape SegmentMax SegmentMaxV2 SegmentMean SegmentMin SegmentMinV2
-    SegmentProd SegmentProdV2 SegmentSum SegmentSumV2 SparseTensorDenseMatMul UnsortedSegmentMax UnsortedSegmentMin
-    UnsortedSegmentProd UnsortedSegmentSum
-    """
-)
-"""Row by row, where the rows are found by a replica's own numbers, as by the row splits of ragged rows."""
-
 OF_SIZES = _names("Shape ShapeN Size")
 LEFT_ALONE = _names("Assert PrintV2 StringFormat NoOp Rank BroadcastGradientArgs")
 """Nothing is computed of what they give, or it is the same for all rows."""
