@@ -7,7 +7,8 @@ from one_device_setup import batched, case, compiled, keras, layers, optimizers,
 
 import dtjob_trainer as dt
 
-rows, targets = x[:54], y[:54]
+rows, targets = x[:41], y[:41]
+"""The last batch has one row, so that other replicas have none."""
 
 
 class Level(keras.Model):
@@ -87,7 +88,7 @@ def widths_of_all_rows():
 
 @case
 def numbers_of_ragged_rows():
-    lengths = np.concatenate([[5] * 27, [2] * 11, [3, 4, 6] * 3, [1, 2] * 2, [0, 6, 0]])
+    lengths = np.concatenate([[5] * 27, [2] * 11, [3, 4, 6] * 3, [1, 2] * 2, [0, 6, 0]])[-41:]
     data = tf.RaggedTensor.from_row_lengths(random.normal(size=lengths.sum()).astype("float32"), lengths)
 
     def lengths_of(given):
@@ -171,7 +172,9 @@ def numbers_of_sparse_rows():
         "columns by segments": lambda given, w: off(
             tf.math.unsorted_segment_sum(given.values * w, given.indices[:, 1], given.dense_shape[1])
         ),
-        "rows of columns": lambda given, w: off(tf.gather(tf.sparse.reduce_sum(given, 1) * w, given.indices[:, 1])),
+        "rows of columns": lambda given, w: off(
+            tf.gather(tf.sparse.reduce_sum(given, 1) * w, tf.minimum(given.indices[:, 1], given.dense_shape[0] - 1))
+        ),
         "columns of rows": lambda given, w: off(
             tf.sparse.sparse_dense_matmul(given, tf.sparse.reduce_sum(given, 1, keepdims=True) * w, adjoint_a=True)
         ),

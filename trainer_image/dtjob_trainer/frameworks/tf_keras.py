@@ -58,7 +58,7 @@ MEANS = Hook(
 SEED_SOURCE = Hook(
     targets=("tf_keras.src.backend:_SEED_GENERATOR",),
     does="All threads of replicas take the seeds of layers from the source that `set_random_seed` has set.",
-    gone="begin models that are built in a step with the weights of one device",
+    gone="give a model that a step builds the first weights that it has on one device",
 )
 
 counter_of = attribute("_train_counter", "restore the number of steps")

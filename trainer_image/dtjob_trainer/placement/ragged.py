@@ -98,18 +98,21 @@ def as_rows(tracker: "Tracker", tensor: Any) -> Any:
         return whole
 
     def share() -> Any:
-        return joined.own_rows(whole, tf.shape(tensor)[0], *tracker.around(tensor, None))
+        found = joined.own_rows(whole, tf.shape(tensor)[0], *tracker.around(tensor, None))
+        if not tracker.shard.may_be_empty:
+            return found
+        return tf.where(tracker.shard.examples > 0, found, tensor)  # a padding row must not divide by zero
 
     return kinds.put(tracker.once("share", tensor, share), _VALUES)
 
 
 def _calls_function(attrs: Any) -> bool:
-    """Whether an operation calls functions, as `tf.cond` does, to which all numbers were given as one device's."""
+    """Whether an operation calls functions, such as `tf.cond`, which get one device's numbers."""
     return any(value.HasField("func") or value.list.func for value in (attrs or {}).values())
 
 
 def _may_meet_all_rows(op_type: str, inputs: list[Any]) -> bool:
-    """Whether LOCAL numbers are beside what is the same on all replicas and as long as something of all rows."""
+    """Whether another input is the same on all replicas and may be as long as all rows."""
     if any(each.shape.rank is None for each in inputs):
         return True
     rank = max(each.shape.rank for each in inputs)

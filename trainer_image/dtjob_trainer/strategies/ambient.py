@@ -31,7 +31,7 @@ def make_ambient(task: Task) -> None:
         _add_in_place()
     if task.traits.synchronous:
         _make_outside_of_functions()
-        hooks.put(tf_keras.SEED_SOURCE, lambda _: SimpleNamespace())  # tf_keras has a source for each thread
+        hooks.put(tf_keras.SEED_SOURCE, lambda own: SimpleNamespace(**vars(own)))  # tf_keras keeps one for a thread
     if task.traits.collective:
         # To see which attributes all optimizers have, Keras makes one beside each of a model that it saves. In the
         # scope all tasks have to make what one makes: a save at the chief alone would break off the training of all.

@@ -2,8 +2,8 @@
 """Waits until the workers of ParameterServer reach the parameter servers.
 
 A worker that has lost a server does not connect again for a second or more: gRPC's backoff. Until then it says at once
-that the server is away, also if the server is back. TensorFlow asks three times without a pause, and takes the server
-for lost: the chief would begin anew once more.
+that the server is away, also if the server is back. TensorFlow asks three times without a pause, and gives up. The
+chief would restart a second time.
 """
 
 import time
@@ -42,7 +42,7 @@ def _reaches(ask: Callable[[], Any], worker: str, until: float) -> bool:
             with tf.device(worker):
                 ask().numpy()
             return True
-        except tf.errors.UnavailableError as error:
+        except (tf.errors.UnavailableError, tf.errors.AbortedError) as error:
             if "/job:ps/" not in str(error):
                 return True
             if time.monotonic() > until:
