@@ -26,12 +26,12 @@ _SECRET = re.compile(r"token|secret|passw|credential|key|auth|private", re.I)
 _KNOWN = re.compile(
     r"(?!TF_VAR_)(?:DTJOB|TF|NCCL|CUDA|NVIDIA|XLA|OMP|GRPC|KERAS)_\w+|PYTHON(?:HASHSEED|PATH|UNBUFFERED)"
 )
-"""Variables of training, whose values explain a problem. Those of others are removed, as of Terraform (TF_VAR_)."""
+"""Variables of training, whose values explain a problem. Others are removed, such as those of Terraform (TF_VAR_)."""
 _KNOWN_WORD = re.compile(
     r"python3?|-m|dtjob_trainer|(?:\S*/)?[\w-]+\.py|-[a-z]|--[\w.-]+|-?[\d.]+(?:e-?\d+)?|true|false", re.I
 )
-"""Words of a command line without a secret: options without their values, numbers, scripts. After a short option may
-stand its value, as in `-pPASSWORD`."""
+"""Words of a command line without a secret: options without their values, numbers, scripts. A word
+such as `-pPASSWORD` contains a value, so it is removed."""
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 """User and password in a URL."""
 

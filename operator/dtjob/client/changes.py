@@ -14,7 +14,7 @@ from dtjob.client.patience import Patience
 _AGAIN_SECONDS = 0.2
 """Before a watch that ended is continued."""
 _LEAST_SECONDS = 5.0
-"""For the first look if there is no time: whoever waits 0 seconds asks how it is now."""
+"""How long the first look may take if there is no time: a wait of 0 seconds asks for the present state."""
 
 
 def changes(cluster: Cluster, kind: str, name: str, until: float = math.inf) -> Iterator[Object | None]:
@@ -44,7 +44,7 @@ def changes(cluster: Cluster, kind: str, name: str, until: float = math.inf) -> 
             return
         except TEMPORARY as error:
             # An address that has never answered may be wrong.
-            if not is_known and not isinstance(error, Unavailable) and time.monotonic() < until:
+            if not is_known and not isinstance(error, Unavailable) and time.monotonic() < first:
                 raise
             if not trying.wait(error):
                 return

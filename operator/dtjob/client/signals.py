@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def signals_as_exceptions() -> Iterator[None]:
-    """While this lasts, SIGTERM and SIGHUP, as of a terminal that is closed, raise SystemExit.
+    """While this lasts, SIGTERM and SIGHUP raise SystemExit. A terminal that closes sends SIGHUP.
 
     In a thread other than the first, and where the program handles a signal itself, nothing changes.
     """

@@ -55,11 +55,10 @@ def restart(cluster: Cluster, name: str) -> None:
     if phase_of(job) == Phase.SUSPENDED:
         raise Refused(f"{name}: waits in its queue, so it has no pods to restart")
     with signals_as_exceptions():
-        _suspend(cluster, job, True)
-        _resume_after_pods(cluster, job)
+        _suspend_and_resume(cluster, job)
 
 
-def _resume_after_pods(cluster: Cluster, job: Object) -> None:
+def _suspend_and_resume(cluster: Cluster, job: Object) -> None:
     name, ours = job["metadata"]["name"], True
 
     def check(found: Object, wanted: str) -> None:
@@ -67,10 +66,15 @@ def _resume_after_pods(cluster: Cluster, job: Object) -> None:
         check_can_reach(found, wanted)
         if not found["spec"].get("suspend"):
             ours = False
-            raise NotDone(f"{name}: was not restarted: somebody has resumed it before its pods had ended")
+            raise NotDone(f"{name}: was not restarted: somebody resumed it before its pods ended")
 
     try:
-        wait(cluster, name, "Suspended", SUSPENDED_SECONDS, check=check)
+        try:
+            _suspend(cluster, job, True)
+        except Refused:  # nothing has changed; without an answer it may have
+            ours = False
+            raise
+        wait(cluster, name, "Suspended", SUSPENDED_SECONDS, job["metadata"]["uid"], check)
     except JobFailed as error:
         raise NotDone(f"{name}: was not restarted: {str(error).removeprefix(f'{name}: ')}") from None
     except TimedOut:

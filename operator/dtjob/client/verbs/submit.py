@@ -33,11 +33,13 @@ def of_namespace(cluster: Cluster, manifest: Object, wanted: str | None) -> Clus
 def create(cluster: Cluster, manifest: Object) -> Object:
     """Create the job of a manifest. Returns it as it is stored. Raises Conflict if there is a job of this name."""
     metadata = {name: one for name, one in manifest["metadata"].items() if name not in _OF_A_SERVER}
-    name = str(metadata.get("name"))
+    name = str(metadata.get("name") or metadata.get("generateName"))
     try:
         return cluster.create({**manifest, "metadata": metadata})
     except Conflict:
-        found = cluster.find(KIND, name)
+        found = None
+        with contextlib.suppress(ClientError):
+            found = cluster.find(KIND, name)
         hint = f"choose another name, or run dtjob delete {name}"
         if found is not None and is_being_deleted(found):
             hint = f"which is being deleted; dtjob wait {name} --for Deleted says when it is gone"

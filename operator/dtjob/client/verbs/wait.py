@@ -17,6 +17,8 @@ from dtjob.client.verbs.words import is_being_deleted, is_stuck, phase_of, summa
 Object = Mapping[str, Any]
 END, DELETED = "End", "Deleted"
 WANTED = (END, "Running", "Suspended", "Complete", "Failed", "FirstStep", "Checkpoint", DELETED)
+_PASSING = ("Running", "Suspended")
+"""What a job is for a while. The status of a job that is being deleted says it still."""
 _WITHOUT_THE_USER = (DELETED, "Suspended")
 """What a job reaches also if its image is missing."""
 
@@ -54,10 +56,11 @@ def wait(
                     return None
                 raise JobFailed(f"{name}: deleted")
             phase = phase_of(job)
-            if wanted != DELETED and is_being_deleted(job):
-                raise JobFailed(f"{name}: is being deleted")
-            if is_reached(job, wanted):
+            deleted = is_being_deleted(job)
+            if is_reached(job, wanted) and not (deleted and wanted in _PASSING):
                 return job
+            if deleted and wanted != DELETED:
+                raise JobFailed(f"{name}: is being deleted")
             (check or check_can_reach)(job, wanted)
     except NotFound as error:
         if wanted != DELETED or not error.reason:  # without a reason the cluster has no such kind

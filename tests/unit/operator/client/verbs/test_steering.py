@@ -63,9 +63,17 @@ def test_a_restart_ends_if_somebody_resumes_the_job(server: ApiServer, cluster: 
     """What they do with the job afterwards is theirs."""
     server.answer(f"GET {JOBS}/digits", stored(), stored(suspend=True))
     server.answer(f"WATCH {JOBS}", [suspended(active=2), {"type": "MODIFIED", "object": stored()}, suspended()])
-    with pytest.raises(NotDone, match="somebody has resumed it"):
+    with pytest.raises(NotDone, match="somebody resumed it"):
         steering.restart(cluster, "digits")
     assert changed(server) == [{"spec": {"suspend": True}}]
+
+
+def test_a_restart_whose_first_change_is_not_answered_resumes_the_job(server: ApiServer, cluster: Cluster) -> None:
+    """The API server may have made the change."""
+    server.answer(f"PATCH {JOBS}/digits", Fault(), {})
+    with pytest.raises(ClientError, match="cannot be reached"):
+        steering.restart(cluster, "digits")
+    assert changed(server) == [{"spec": {"suspend": True}}, {"spec": {"suspend": False}}]
 
 
 def test_a_restart_that_a_signal_ends_resumes_the_job(server: ApiServer, cluster: Cluster) -> None:

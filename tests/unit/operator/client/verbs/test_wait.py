@@ -71,6 +71,8 @@ def test_a_job_that_is_being_deleted_is_waited_for_by_its_end_alone(server: ApiS
     with pytest.raises(JobFailed, match="digits: is being deleted"):
         wait(cluster, "digits", "Running")
     assert wait(cluster, "digits", DELETED) is None
+    deleted["status"]["phase"] = "Succeeded"
+    assert wait(cluster, "digits") == deleted
 
 
 def test_a_wait_says_how_the_job_is_when_the_time_is_up(server: ApiServer, cluster: Cluster) -> None:
