@@ -30,8 +30,9 @@ _KNOWN = re.compile(
 _KNOWN_WORD = re.compile(
     r"python3?|-m|dtjob_trainer|(?:\S*/)?[\w-]+\.py|-[a-z]|--[\w.-]+|-?[\d.]+(?:e-?\d+)?|true|false", re.I
 )
-"""Words of a command line without a secret: options without their values, numbers, scripts. A word
-such as `-pPASSWORD` contains a value, so it is removed."""
+"""Words of a command line without a secret: options without their values, numbers, scripts.
+
+A word such as `-pPASSWORD` contains a value, so it is removed."""
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 """User and password in a URL."""
 

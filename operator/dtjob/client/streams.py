@@ -42,7 +42,10 @@ class CommandFailed(ClientError):
 
 
 def run(call: Coroutine[Any, Any, Answer]) -> Answer:
-    """What the coroutine returns. In a notebook, whose thread runs a loop already, it runs in another thread."""
+    """What the coroutine returns. In a notebook, whose thread runs a loop already, it runs in another thread.
+
+    There Ctrl-C waits until the coroutine ends.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 from dtjob_trainer.placement import axes, draws, joined, kinds, rules
-from dtjob_trainer.placement.kinds import PARTIAL, Kind, Make, Placement
+from dtjob_trainer.placement.kinds import PARTIAL, ROWS, Kind, Make, Placement
 
 if TYPE_CHECKING:
     from dtjob_trainer.placement.tracker import Tracker
@@ -32,7 +32,7 @@ def note(tracker: "Tracker", tensor: Any) -> None:
     if isinstance(tensor, tf.RaggedTensor):
         kinds.put(tensor.flat_values, _VALUES)
         for depth, splits in enumerate(tensor.nested_row_splits):
-            kinds.put(splits, Placement(Kind.LOCAL, make=partial(_splits, tracker, splits, None if depth else 1)))
+            kinds.put(splits, Placement(Kind.LOCAL, make=partial(_splits, tracker, splits, _VALUES if depth else ROWS)))
         return
     kinds.put(tensor.values, _VALUES)
     indices = Placement(Kind.LOCAL, units=None, make=partial(_indices, tracker, tensor.indices), shared=True)
@@ -40,9 +40,8 @@ def note(tracker: "Tracker", tensor: Any) -> None:
     kinds.put(tensor.dense_shape, Placement(Kind.LOCAL, make=partial(_shape, tracker, tensor.dense_shape)))
 
 
-def _splits(tracker: "Tracker", splits: Any, units: int | None) -> Any:
-    """One device's row splits. `units`: 1 if they split the rows of the batch."""
-    place = Placement(Kind.ROWS, units=None if units is None else Fraction(units))
+def _splits(tracker: "Tracker", splits: Any, place: Placement) -> Any:
+    """One device's row splits. `place`: that of the lengths of what they split."""
     lengths = tracker.same(kinds.put(splits[1:] - splits[:-1], place))
     return tf.concat([tf.zeros_like(splits[:1]), tf.cumsum(lengths)], 0)
 

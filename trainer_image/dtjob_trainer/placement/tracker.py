@@ -174,7 +174,7 @@ class Tracker:
         if op_type == "IdentityN":
             return kinds.put_all(make(inputs), [kinds.of(each) for each in inputs])
         if op_type == "RaggedTensorToTensor" and self.mode is not Mode.GRADIENT:
-            inputs = self._as_wide_everywhere(make, inputs)
+            inputs = self._for_longest_row(make, inputs)
         if self.mode is Mode.STEP:
             return self.by_rules(make, op_type, list(inputs), attrs)
         if self.mode is Mode.GRADIENT and op_type in ("AddN", "AddV2", "Add"):
@@ -190,7 +190,7 @@ class Tracker:
             kinds.put(output, place)
         return made
 
-    def _as_wide_everywhere(self, make: Make, inputs: Sequence[Any]) -> list[Any]:
+    def _for_longest_row(self, make: Make, inputs: Sequence[Any]) -> list[Any]:
         """The inputs of an operation that pads rows of unlike lengths, for the longest row of all replicas."""
         with self.within(Mode.OFF):
             sizes = joined.widest(tf.shape(make(inputs, name=None).outputs[0])[1:])

@@ -30,10 +30,12 @@ def read_reports(cluster: Cluster, job: Object, pods: Sequence[Object]) -> tuple
     """The reports of those pods that run, and why one could not be read, empty if all could."""
     if not (job.get("spec") or {}).get("program"):
         return {}, ""
+    running = [pod for pod in pods if container_state(pod)[0] == "running"]
+    if not running:
+        return {}, ""
     from dtjob.client.streams import run  # which imports aiohttp
 
-    running = [pod for pod in pods if container_state(pod)[0] == "running"]
-    return run(_all(cluster, status_port(job), running)) if running else ({}, "")
+    return run(_all(cluster, status_port(job), running))
 
 
 def shown_tasks(pods: Sequence[Object]) -> list[Object]:

@@ -40,10 +40,11 @@ def create(cluster: Cluster, manifest: Object) -> Object:
         found = None
         with contextlib.suppress(ClientError):
             found = cluster.find(KIND, name)
-        hint = f"choose another name, or run dtjob delete {name}"
+        said = f"the namespace {cluster.namespace} has a job {name}"
         if found is not None and is_being_deleted(found):
-            hint = f"which is being deleted; dtjob wait {name} --for Deleted says when it is gone"
-        said = f"the namespace {cluster.namespace} has a job {name}{', ' if 'which' in hint else '; '}{hint}"
+            said += f", which is being deleted; dtjob wait {name} --for Deleted says when it is gone"
+        else:
+            said += f"; choose another name, or run dtjob delete {name}"
         raise Conflict(said, 409, "AlreadyExists") from None
     except NotReached as error:
         raise NotReached(f"{error}; dtjob status {name} says whether the job was created") from None
