@@ -28,10 +28,11 @@ SOME = (
 )
 PLACED = (
     "gradients_used_otherwise,states_of_losses,rows_in_metrics,metrics_of_all_rows,own_layers_in_wrappers,"
-    "layers_of_all_rows,loops_beside_rows,noise_of_rows,temporal_classes,widths_of_all_rows,"
+    "layers_of_all_rows,loops_beside_rows,noise_of_rows,temporal_classes,"
     "numbers_of_ragged_rows,numbers_of_sparse_rows"
 )
 """Steps, losses and metrics that do more with numbers of rows than reduce them."""
+WITH_ROWS = "widths_of_all_rows,updates_in_branches,parts_of_unlike_length"
 OFTEN = (
     "weighted_arrays,masks_and_weights,accumulation,returned_values,some_other_losses,step_that_makes_variables,"
     f"{PLACED},updates_in_branches,parts_of_unlike_length,unknown_length,smallest_batches"
@@ -97,9 +98,9 @@ OF_TF_KERAS = f"{OPTIMIZERS},moving_averages"
                 ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, TABLES),
                 ("keras", "Mirrored", {"chief": 1}, 3, OTHER_LOSSES),
                 ("keras", "MultiWorkerMirrored", {"worker": 2}, 0, OTHER_LOSSES),
-                ("keras", "CentralStorage", {"chief": 1}, 2, f"{OTHER_LOSSES},{PLACED}"),
-                ("keras", "Mirrored", {"chief": 1}, 2, f"{PLACED},updates_in_branches,parts_of_unlike_length"),
-                ("tf_keras", "Mirrored", {"chief": 1}, 2, f"{PLACED},updates_in_branches,parts_of_unlike_length"),
+                ("keras", "CentralStorage", {"chief": 1}, 2, f"{OTHER_LOSSES},{PLACED},widths_of_all_rows"),
+                ("keras", "Mirrored", {"chief": 1}, 2, f"{PLACED},{WITH_ROWS}"),
+                ("tf_keras", "Mirrored", {"chief": 1}, 2, f"{PLACED},{WITH_ROWS}"),
                 ("tf_keras", "Mirrored", {"chief": 1}, 3, OTHER_LOSSES),
                 ("tf_keras", "MultiWorkerMirrored", {"worker": 2}, 0, OTHER_LOSSES),
                 ("keras", "Default", {"chief": 1}, 0, f"{IN_ONE_TASK},stop_within_a_validation"),

@@ -11,12 +11,12 @@ rows, targets = x[:41], y[:41]
 """The last batch has one row, so that other replicas have none."""
 
 
-class Level(keras.Model):
-    """A number that is trained by a loss of the rows and that number."""
+class Levels(keras.Model):
+    """A number for each loss, which is trained by that loss of the rows and the number."""
 
-    def __init__(self, loss):
+    def __init__(self, losses):
         super().__init__()
-        self.level, self.loss_of = self.add_weight(shape=(), initializer="zeros", name="level"), loss
+        self.levels, self.losses_of = self.add_weight(shape=(len(losses),), initializer="zeros", name="levels"), losses
         self.built = True
 
     def call(self, inputs):
@@ -24,19 +24,18 @@ class Level(keras.Model):
 
     def train_step(self, data):
         with tf.GradientTape() as tape:
-            loss = self.loss_of(data[0], tf.convert_to_tensor(self.level) + 0.5)
-        gradients = tape.gradient(loss, self.trainable_variables)
+            levels = tf.unstack(tf.convert_to_tensor(self.levels) + 0.5)
+            found = {name: loss(data[0], w) for (name, loss), w in zip(self.losses_of.items(), levels, strict=True)}
+            total = tf.add_n(list(found.values()))
+        gradients = tape.gradient(total, self.trainable_variables)
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
-        return {"now": loss}
+        return found
 
 
 def trained(losses, data):
-    found = {}
-    for name, loss in losses.items():
-        model = Level(loss)
-        model.compile(optimizers.SGD(0.05), jit_compile=False)
-        found[name] = train(model, batched(data, targets))
-    return found
+    model = Levels(losses)
+    model.compile(optimizers.SGD(0.05), jit_compile=False)
+    return train(model, batched(data, targets))
 
 
 def off(values):
