@@ -118,8 +118,16 @@ def numbers_of_ragged_rows():
         places, longest = tf.ragged.range(given.row_lengths()).flat_values, given.bounding_shape()[1]
         return off(tf.math.unsorted_segment_sum(given.flat_values * w, places, longest))
 
+    def against(given, w):  # adversarial rows
+        with tf.GradientTape() as tape:
+            tape.watch(given.flat_values)
+            loss = off(given.to_tensor() * w)
+        gradient = tf.convert_to_tensor(tape.gradient(loss, given.flat_values))
+        return off((given.flat_values + 10.0 * tf.stop_gradient(gradient)) * w)
+
     losses = {
         "sums of places": by_places,
+        "against": against,
         "mean": lambda given, w: off(given.flat_values * w),
         "largest": lambda given, w: tf.reduce_max(tf.square(given.flat_values * w - 1.0)),
         "norm": lambda given, w: tf.norm(given.flat_values * w - 1.0),

@@ -354,6 +354,8 @@ def _stamped(gradient: Any, place: Placement | None, partial: bool, untouchable:
         wanted = PARTIAL if partial and not is_rows else kinds.of(_values(gradient))
     else:
         wanted = {Kind.ROWS: place, Kind.OWN: OWN}.get(place.kind)
+        if wanted is place and isinstance(gradient, tf.IndexedSlices):  # whose indices count this replica's rows
+            gradient = tf.convert_to_tensor(gradient)
     if wanted == kinds.of(_values(gradient)):
         return gradient
     if id(_values(gradient)) in untouchable:
