@@ -266,47 +266,38 @@ def _build_of_composites(model: Any, *parts: Any) -> None:
 
     Keras's own way takes all of them for dense, and leaves alone what is built already.
     """
-    if not any(isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)) for spec in keras.tree.flatten(parts)):
+    specs = keras.tree.flatten(parts)
+    if not any(isinstance(spec, (tf.RaggedTensorSpec, tf.SparseTensorSpec)) for spec in specs):
         return
-    y_pred = _outputs(model, parts[0])
-    x, y, sample_weight = keras.tree.map_structure(_symbol, parts)
-    arguments = {"x": x, "y": y, "y_pred": y_pred, "sample_weight": sample_weight}
-    metrics, loss = keras3.compiled_metrics(model), keras3.compiled_loss(model)
-    if metrics is not None and not metrics.built:
-        keras3.output_spec(model.compute_metrics, **arguments)
-    if loss is not None and not loss.built:
-        keras3.output_spec(keras3.loss_function(model), training=False, **arguments)
 
-
-def _outputs(model: Any, specs: Any) -> Any:
-    """Keras's symbolic tensors of what `model` gives for inputs of these `specs`."""
-
-    def call(*others: Any) -> Any:
+    def build(*others: Any) -> None:
         """Keras would give ragged tensors as dense ones, which lack their methods."""
-        left, make = iter(others), tf.compat.v1.ragged.placeholder
+        left = iter(others)
+        x, y, weight = keras.tree.map_structure(lambda s: _ragged(s) if _is_ragged(s) else next(left), parts)
+        arguments = {"x": x, "y": y, "y_pred": model(x, training=False), "sample_weight": weight}
+        metrics, loss = keras3.compiled_metrics(model), keras3.compiled_loss(model)
+        if metrics is not None and not metrics.built:
+            model.compute_metrics(**arguments)
+        if loss is not None and not loss.built:
+            keras3.loss_function(model)(training=False, **arguments)
 
-        def given(spec: Any) -> Any:
-            ragged = _is_ragged(spec)
-            return make(spec.dtype, spec.ragged_rank, spec.shape[spec.ragged_rank + 1 :]) if ragged else next(left)
-
-        return model(keras.tree.map_structure(given, specs), training=False)
-
-    return keras3.output_spec(call, *(_symbol(spec) for spec in keras.tree.flatten(specs) if not _is_ragged(spec)))
+    keras3.output_spec(build, *(_symbol(spec) for spec in specs if not _is_ragged(spec)))
 
 
 def _is_ragged(spec: Any) -> bool:
     return isinstance(spec, tf.RaggedTensorSpec)
 
 
+def _ragged(spec: Any) -> Any:
+    shape = spec.shape[spec.ragged_rank + 1 :]
+    return tf.compat.v1.ragged.placeholder(spec.dtype, spec.ragged_rank, shape)
+
+
 def _symbol(spec: Any) -> Any:
-    """The symbolic tensor of Keras for a `tf.TypeSpec`. A symbolic tensor, and None, come back unchanged."""
+    """The symbolic tensor of Keras for a spec that is not ragged. A symbolic tensor, and None, come back unchanged."""
     if spec is None or isinstance(spec, keras.KerasTensor):
         return spec
-    dtype = spec.dtype.name
-    if _is_ragged(spec):
-        ranks = {"ragged_rank": spec.ragged_rank, "row_splits_dtype": spec.row_splits_dtype}
-        return keras.KerasTensor(spec.shape, dtype, ragged=True, **ranks)
-    return keras.KerasTensor(spec.shape, dtype, sparse=isinstance(spec, tf.SparseTensorSpec))
+    return keras.KerasTensor(spec.shape, spec.dtype.name, sparse=isinstance(spec, tf.SparseTensorSpec))
 
 
 @contextlib.contextmanager
