@@ -46,7 +46,8 @@ class Connection:
         self.access = access
         self.outage = Outage(lambda text: sys.stderr.write(f"dtjob: {text}\n"))
         self._of_thread = threading.local()
-        self._links: weakref.WeakSet[http.client.HTTPConnection] = weakref.WeakSet()
+        self._links: weakref.WeakKeyDictionary[http.client.HTTPConnection, int] = weakref.WeakKeyDictionary()
+        """Each with the process that made it."""
         self._beside: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._has_ended = False
 
@@ -55,7 +56,9 @@ class Connection:
         self._has_ended = True
         for each in list(self._beside):
             each.end()
-        for link in list(self._links):
+        for link, process in list(self._links.items()):
+            if process != os.getpid():  # it goes on in the process from which this one was forked
+                continue
             with contextlib.suppress(OSError, AttributeError):  # one that is closed has no socket
                 link.sock.shutdown(socket.SHUT_RDWR)
 
@@ -200,7 +203,7 @@ class Connection:
             login = f"{unquote(through.username)}:{unquote(through.password or '')}" if through.username else ""
             pair = base64.b64encode(login.encode()).decode()
             link.set_tunnel(host, port, {"Proxy-Authorization": f"Basic {pair}"} if login else None)
-        self._links.add(link)
+        self._links[link] = os.getpid()
         return link
 
     def _url(self, path: str, query: Query | None) -> str:

@@ -7,7 +7,7 @@ import json
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -42,16 +42,28 @@ class CommandFailed(ClientError):
 
 
 def run(call: Coroutine[Any, Any, Answer]) -> Answer:
-    """What the coroutine returns. In a notebook, whose thread runs a loop already, it runs in another thread.
-
-    There Ctrl-C waits until the coroutine ends.
-    """
+    """What the coroutine returns. In a notebook, whose thread runs a loop already, it runs in another thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(call)
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def running() -> Answer:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.set_result((asyncio.get_running_loop(), task))
+        return await call
+
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, call).result()
+        found = pool.submit(asyncio.run, running())
+        try:
+            return found.result()
+        except KeyboardInterrupt:
+            loop, task = begun.result()
+            with contextlib.suppress(RuntimeError):  # the loop has just ended
+                loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 def run_in_pod(

@@ -86,8 +86,9 @@ def _suspend_and_resume(cluster: Cluster, job: Object) -> None:
                 _suspend(cluster, job, False)
         except NotFound:
             pass
-        except ClientError as error:
-            raise NotDone(f"{name}: stays suspended; dtjob resume {name} continues it: {error}") from None
+        except (ClientError, KeyboardInterrupt, SystemExit) as error:
+            why = str(error) if isinstance(error, ClientError) else "interrupted again"
+            raise NotDone(f"{name}: stays suspended; dtjob resume {name} continues it: {why}") from None
 
 
 def replace_task(cluster: Cluster, name: str, task: str) -> list[str]:

@@ -3,6 +3,8 @@
 
 import asyncio
 import json
+import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -29,6 +31,9 @@ async def _exec(request: web.Request) -> web.StreamResponse:
         said = b"one\nno such file\n" if command[1:] != ["with a long line"] else 100_000 * b"a" + b"end"
         await socket.send_bytes(b"\x02" + said)
         await socket.send_bytes(b"\x03" + json.dumps({"status": "Failure", "message": "exit code 1"}).encode())
+    elif command[0] == "wait":
+        async for _ in socket:
+            """It ends with the client."""
     else:
         await socket.send_bytes(b"\x03" + json.dumps({"status": "Success"}).encode())
     await socket.close()
@@ -93,6 +98,18 @@ async def test_a_command_runs_in_a_notebook_too(cluster: Cluster) -> None:
     said = bytearray()
     run_in_pod(cluster, "a", "helper", ["true"], said.extend)
     assert said == b"true"
+
+
+async def test_ctrl_c_ends_a_command_in_a_notebook_at_once(cluster: Cluster) -> None:
+    def interrupt(_: bytes) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # as a notebook has it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_in_pod(cluster, "a", "helper", ["wait"], interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_full_disk_is_no_broken_connection_to_the_pod(cluster: Cluster) -> None:

@@ -3,6 +3,7 @@
 
 import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -130,6 +131,22 @@ def test_a_job_that_stays_suspended_is_said(server: ApiServer, cluster: Cluster)
     server.answer(f"GET {JOBS}/digits", stored(), stored(suspend=True))
     server.answer(f"WATCH {JOBS}", [suspended()])
     with pytest.raises(NotDone, match="digits: stays suspended; dtjob resume digits continues it: you may not patch"):
+        steering.restart(cluster, "digits")
+
+
+def test_a_second_ctrl_c_while_the_job_is_resumed_says_that_it_stays_suspended(
+    server: ApiServer, cluster: Cluster
+) -> None:
+    def interrupt() -> None:
+        while len([method for method, *_ in server.asked if method == "PATCH"]) < 2:
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    server.answer(f"GET {JOBS}/digits", stored(), stored(suspend=True))
+    server.answer(f"PATCH {JOBS}/digits", {}, Fault(broken=b"{", hold=True))
+    server.answer(f"WATCH {JOBS}", [suspended()])
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(NotDone, match="digits: stays suspended; dtjob resume digits continues it: interrupted again"):
         steering.restart(cluster, "digits")
 
 
