@@ -23,6 +23,7 @@ _NUMBERS = {
     "int": r"[-+]?(0[bB]_*[01][01_]*|0[oO]?_*[0-7][0-7_]*|0[xX]_*[0-9a-fA-F][0-9a-fA-F_]*|[1-9][0-9_]*|0)",
     "float": r"[-+]?(\.[0-9][0-9_]*|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
 }
+_HALF = re.compile(r"[\ud800-\udfff]")
 _FEW = 1000
 """So many values may all come from aliases."""
 _LEAST, _MOST = -(2**63), 2**64 - 1
@@ -37,6 +38,17 @@ class _Loader(yaml.SafeLoader):
     # PyYAML shares these with the class above unless they are there
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
     yaml_constructors = yaml.SafeLoader.yaml_constructors.copy()
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> Any:
+        """The text of a value. JSON may write a character as two escapes; raises yaml.YAMLError for half of them."""
+        text = super().construct_scalar(node)
+        if not isinstance(text, str) or not _HALF.search(text):
+            return text
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            problem = "an escape such as \\ud83d is half of a character; write both halves, or the character"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
 
 
 class _WithAliases(_Loader):

@@ -125,7 +125,9 @@ def logs(
         int | None, typer.Option(min=0, metavar="N", help="Only the pods with this number at their ends, from 0.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the logs until the job ends.")] = False,
-    tail: Annotated[int | None, typer.Option(min=0, metavar="N", help="Last lines of each pod. Default: all.")] = None,
+    tail: Annotated[
+        int | None, typer.Option(min=0, max=2**31 - 1, metavar="N", help="Last lines of each pod. Default: all.")
+    ] = None,
     since: Annotated[
         str | None, typer.Option(metavar="TIME", help="Only lines of this last time, such as 90s, 15m or 1h30m.")
     ] = None,

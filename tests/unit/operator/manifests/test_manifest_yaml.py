@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """YAML as kubectl reads it: the values are go-yaml's (tests/cluster/test_manifest_yaml.py asks kubectl itself)."""
 
+import json
 import math
 from typing import Any
 
@@ -90,6 +91,13 @@ def test_nothing_is_no_number_and_no_date(tag: str) -> None:
 def test_a_tag_of_nothing_before_something_is_an_error() -> None:
     with pytest.raises(ValueError, match="'x' is no !!null"):
         list(documents("a: !!null x"))
+
+
+def test_two_escapes_of_json_are_one_character_and_half_of_them_is_an_error() -> None:
+    assert list(documents(json.dumps({"\U0001f600": "\U0001f600"}))) == [{"\U0001f600": "\U0001f600"}]
+    for text in (r'a: "\ud83d"', r'"\ude00": 1'):
+        with pytest.raises(yaml.MarkedYAMLError, match="half of a character"):
+            list(documents(text))
 
 
 def test_infinite_numbers_and_nan_are_read() -> None:
