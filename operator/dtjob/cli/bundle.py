@@ -33,8 +33,11 @@ _KNOWN_WORD = re.compile(
 """Words of a command line without a secret: options without their values, numbers, scripts.
 
 A word such as `-pPASSWORD` contains a value, so it is removed."""
+_KNOWN_ANNOTATION = re.compile(r"([\w-]+\.)*(dtjob\.dev|kubernetes\.io|k8s\.io|helm\.sh|volcano\.sh)/.*")
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 """User and password in a URL."""
+_PARAMETER = re.compile(r"([?&][\w.%-]*(?:token|secret|passw|credential|key|auth|sig)[\w.%-]*=)[^&#\s\"']+", re.I)
+"""A parameter of a URL such as that of a bucket which is signed."""
 
 
 def collect(cluster: Cluster, name: str, file: Path, say: Callable[[str], None]) -> list[str]:
@@ -47,7 +50,7 @@ def collect(cluster: Cluster, name: str, file: Path, say: Callable[[str], None])
     with tarfile.open(file, "w:gz") as archive:
         say(f"{name}: collecting its objects, events, logs and metrics")
         for path, text in _files(cluster, job):
-            data = _LOGIN.sub(REMOVED, text).encode()
+            data = _without_passwords(text).encode()
             entry = tarfile.TarInfo(f"{name}/{path}")
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
@@ -56,10 +59,10 @@ def collect(cluster: Cluster, name: str, file: Path, say: Callable[[str], None])
 
 
 def without_secrets(value: Any) -> Any:
-    """The object without literal values of variables and arguments but known ones, without passwords in URLs, and
-    without what other tools remember."""
+    """The object without literal values of variables, arguments and annotations but known ones, without passwords in
+    URLs, and without what other tools remember."""
     if isinstance(value, str):
-        return _LOGIN.sub(REMOVED, value)
+        return _without_passwords(value)
     if isinstance(value, list):
         return [without_secrets(item) for item in value]
     if not isinstance(value, dict):
@@ -67,6 +70,9 @@ def without_secrets(value: Any) -> Any:
     name = value.get("name")
     if isinstance(name, str) and "value" in value and (not _KNOWN.fullmatch(name) or _SECRET.search(name)):
         return {**value, "value": REMOVED}
+    if isinstance(notes := value.get("annotations"), dict):
+        known = {at: text if _KNOWN_ANNOTATION.fullmatch(at) else REMOVED for at, text in notes.items()}
+        value = {**value, "annotations": known}
     left_out = ("managedFields", "kubectl.kubernetes.io/last-applied-configuration")
     return {
         name: list(map(_argument, item, ["", *item]))
@@ -77,6 +83,10 @@ def without_secrets(value: Any) -> Any:
     }
 
 
+def _without_passwords(text: str) -> str:
+    return _PARAMETER.sub(rf"\1{REMOVED}", _LOGIN.sub(REMOVED, text))
+
+
 def _argument(word: Any, before: Any) -> str:
     """A word of a command line, without a value that nobody knows. `before`: the word before it."""
     option, equals, value = str(word).partition("=")
@@ -85,7 +95,7 @@ def _argument(word: Any, before: Any) -> str:
         if value.startswith("-") and not re.fullmatch(r"-[\d.]+", value):
             option = ""  # another option
     is_known = _KNOWN_WORD.fullmatch(value) and not _SECRET.search(option)
-    shown = _LOGIN.sub(REMOVED, value) if is_known else REMOVED
+    shown = _without_passwords(value) if is_known else REMOVED
     return f"{option}={shown}" if equals else shown
 
 

@@ -121,7 +121,7 @@ def debug_bundle(
 ) -> None:
     """Collect what explains a job in an archive. It has objects, events, logs and metrics.
 
-    Values of variables and arguments are removed but for known ones, such as TF_CONFIG and numbers.
+    Values of variables, arguments and annotations are removed but for known ones, such as TF_CONFIG.
 
     Example: dtjob debug-bundle digits
     """

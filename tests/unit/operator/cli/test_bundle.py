@@ -57,9 +57,15 @@ def test_values_of_arguments_are_removed_but_known_ones() -> None:
     ]  # fmt: skip
 
 
+def test_values_of_annotations_are_removed_but_known_ones() -> None:
+    known = {"training.dtjob.dev/a": "1", "meta.helm.sh/release-name": "team"}
+    found = without_secrets({"metadata": {"annotations": {**known, "example.com/token": "hidden", "note": "hidden"}}})
+    assert found["metadata"]["annotations"] == {**known, "example.com/token": REMOVED, "note": REMOVED}
+
+
 def test_passwords_in_urls_are_removed_from_each_file(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
     """An exception of the program has them, and is in the status and in Events."""
-    said = "cannot connect to postgres://u:hidden@h/db"
+    said = "postgres://u:hidden@h/db and https://h/data?X-Amz-Signature=hidden&sig=hidden&size=3 cannot be reached"
     job = stored()
     job["status"] |= {"message": said, "lastFailure": {"task": "worker-0", "logTail": said}}
     server.answer(f"GET {JOBS}/digits", job)
@@ -72,4 +78,4 @@ def test_passwords_in_urls_are_removed_from_each_file(server: ApiServer, cluster
     with tarfile.open(file) as archive:
         texts = {one.name: archive.extractfile(one).read() for one in archive.getmembers()}  # type: ignore[union-attr]
     assert {name for name, text in texts.items() if b"hidden" in text} == set()
-    assert sum(b"postgres://" in text for text in texts.values()) == 4
+    assert sum(b"&size=3" in text for text in texts.values()) == 4
