@@ -223,7 +223,7 @@ def _wait(draft: Draft, workload: Workload, name: str | None, stale: bool, ran: 
             draft.do([workload.delete(f"the job's label {kueue.QUEUE} is gone")])
         return None
     if ran and workload.evicted:
-        draft.add_event("Normal", EVICTED, waiting.evicted(workload))
+        draft.add_event("Normal", EVICTED, f"Job {waiting.evicted(workload)}")
     if workload.is_going or quota.pods_left(situation):
         draft.look_again(quota.next_loss(situation))
     else:

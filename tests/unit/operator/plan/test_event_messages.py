@@ -12,7 +12,7 @@ import pytest
 from dtjob.plan.actions import Event
 from dtjob.plan.plan import plan
 from dtjob.plan.seen.children import Children
-from tests.unit.operator import builders
+from tests.unit.operator import builders, queued
 from tests.unit.operator.builders import NOW, at
 from tests.unit.operator.plan.elastic import elastic_story
 from tests.unit.operator.plan.history import History
@@ -55,6 +55,22 @@ def told_of_crashes(*counts: int, crashed: dict[str, Any] = CRASHED) -> list[Eve
         history.chief_says({"attempt": 0, "step": 100, "restoredStep": 100, "crashes": crashes})
         history.look(at(60 * number))
     return history.events
+
+
+def told_of_more_workers() -> list[Event]:
+    story = queued.running(replicaSpecs={"chief": {}, "worker": {"replicas": 2}}, elasticPolicy={"minReplicas": 1})
+    story.scale(4)
+    story.settle(at(10))
+    story.admit(at(20), {"cpu": "spot"}, of=story.workloads[4])
+    story.settle(at(21))
+    return story.events
+
+
+def told_of_eviction() -> list[Event]:
+    story = queued.running()
+    story.evict()
+    story.look(at(100))
+    return story.events
 
 
 def told_of_resize(replicas: int, checkpoint: Any = elastic_story.CLAIM, without: tuple[str, ...] = ()) -> list[Event]:
@@ -197,6 +213,10 @@ EVENTS: list[tuple[str, Events, str, str]] = [
      "Training goes on with 2 workers from the checkpoint at step 100 or a later one"),
     ("it begins on a volume that ends with the chief's pod", lambda: told_of_resize(2, EMPTY), "Normal Resized",
      "Training goes on with 2 workers at step 0, as the checkpoint at step 100 ends with the chief's pod"),
+    ("a queue admits a job", lambda: queued.running().events, "Normal Admitted", "Admitted by cluster queue research"),
+    ("a queue admits more workers", told_of_more_workers, "Normal Admitted", "Admitted anew by cluster queue research"),
+    ("a queue evicts a job", told_of_eviction, "Normal Evicted",
+     "Job evicted by Kueue (Preempted: Preempted to accommodate a workload)"),
     ("a user suspends a job", lambda: list(plan(builders.job(suspend=True), Children(), NOW).events), "Normal Suspended", "Job suspended"),
     ("a suspended job goes on", lambda: told_of_resuming(CLAIM), "Normal Resumed",
      "Job resumed; training goes on from the checkpoint at step 40 or a later one"),
