@@ -62,7 +62,10 @@ def submit(cluster: Cluster, one: Made) -> Object:
     except Conflict:
         _left_over(cluster, files)
     with signals_as_exceptions():
-        job = create(cluster, one.job)
+        try:
+            job = create(cluster, one.job)
+        except NotReached as error:
+            raise NotReached(f"{error}; if so, delete the job and submit again, as its files are missing") from None
         uid = job["metadata"]["uid"]
         owner = {"apiVersion": API_VERSION, "kind": KIND, "name": one.name, "uid": uid}
         try:

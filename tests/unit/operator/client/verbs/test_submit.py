@@ -99,7 +99,7 @@ def test_a_job_is_deleted_if_a_signal_ends_the_submit(server: ApiServer, cluster
 
 def test_a_job_whose_creation_was_not_answered_may_be_there(server: ApiServer, cluster: Cluster) -> None:
     server.answer(f"POST {JOBS}", Fault())
-    with pytest.raises(NotReached, match="dtjob status train says whether the job was created"):
+    with pytest.raises(NotReached, match="dtjob status train says whether the job was created; if so, delete the job"):
         submit(cluster, MADE)
 
 
